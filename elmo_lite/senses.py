@@ -1,0 +1,289 @@
+"""How well vectors separate the senses of a word: probes, nearest neighbours, baselines, and the basis of the picture.
+
+Every figure is a mean over senses (macro), so that a rare sense counts as much as a frequent one, and comes with a 95 %
+bootstrap interval over groups (a two-sense sentence is one group; cross-validation never parts it either).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from gensim.models import KeyedVectors
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import silhouette_samples
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from .elmo import Elmo
+from .language import say
+from .scalar_mix import mix
+
+Array = NDArray[np.floating[Any]]
+
+
+class Example(Protocol):
+    """One use of a word, such as ``corpora.Use``."""
+
+    @property
+    def tokens(self) -> list[str]: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def sense(self) -> str: ...
+    @property
+    def group(self) -> str: ...
+
+
+Embedder = Elmo | KeyedVectors | Callable[[Sequence[Any]], Array]
+
+
+class Estimate(NamedTuple):
+    """A figure with its 95 % bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one kind of vector separates senses. ``right`` says of each example whether the probe had it right."""
+
+    name: str
+    probe: Estimate
+    nearest: Estimate
+    silhouette: Estimate
+    drawn: Estimate
+    right: NDArray[np.bool_]
+
+
+# ---------------------------------------------------------------- vectors of uses
+
+
+def use_layers(examples: Sequence[Example], model: Elmo) -> Array:
+    """All layers at the marked places: (n_layers + 1, n_examples, dim)."""
+    layers = model.embed([example.tokens for example in examples])
+    return np.stack([one[:, example.position] for one, example in zip(layers, examples, strict=True)], axis=1)
+
+
+def static_points(examples: Sequence[Example], vectors: KeyedVectors) -> Array:
+    """The word's static vector, the same for every use: (n_examples, dim); zeros for an unknown word."""
+    return np.stack([_average([example.tokens[example.position]], vectors) for example in examples])
+
+
+def sentence_average(examples: Sequence[Example], vectors: KeyedVectors, window: int | None = None) -> Array:
+    """Mean static vector of the sentence without the use itself, or of ``window`` tokens to each side: (n_examples, dim)."""
+    rows = []
+    for example in examples:
+        begin = 0 if window is None else max(0, example.position - window)
+        end = None if window is None else example.position + window + 1
+        around = example.tokens[begin : example.position] + example.tokens[example.position + 1 :][: None if end is None else window]
+        rows.append(_average(around, vectors))
+    return np.stack(rows)
+
+
+def _average(tokens: Sequence[str], vectors: KeyedVectors) -> Array:
+    known = [vectors[token] for token in tokens if token in vectors.key_to_index]
+    return np.mean(known, axis=0) if known else np.zeros(vectors.vector_size, np.float32)
+
+
+def vectors_of(examples: Sequence[Example], embedder: Embedder, weights: Sequence[float] | None = None) -> Array:
+    """One vector a use, (n_examples, dim): an Elmo's layer mix (equal shares if ``weights`` is None), a word's static
+    vector, or whatever a callable gives for the examples."""
+    if isinstance(embedder, Elmo):
+        layers = use_layers(examples, embedder)
+        return mix(layers, [1 / len(layers)] * len(layers) if weights is None else weights)
+    if isinstance(embedder, KeyedVectors):
+        return static_points(examples, embedder)
+    return np.asarray(embedder(examples))
+
+
+# ---------------------------------------------------------------- the picture
+
+
+@dataclass(frozen=True)
+class Basis:
+    """One PCA basis for all layers, each layer centred by its own mean, so that the picture is linear in the weights:
+    points = gamma * sum_j s_j (h_j - mean_j) V.  ``means`` (n_layers, dim), ``directions`` V (dim, 2)."""
+
+    means: Array
+    directions: Array
+
+    def layer_points(self, layers: Array) -> Array:
+        """(n_layers, n, dim) -> (n_layers, n, 2): what each layer alone would draw."""
+        return (layers - self.means[:, None]) @ self.directions
+
+    def points(self, layers: Array, weights: Sequence[float], gamma: float = 1.0) -> Array:
+        """(n_layers, n, dim) -> (n, 2): where the mix of the layers is drawn."""
+        return mix(self.layer_points(layers), weights, gamma)
+
+
+def joint_basis(layers: Array) -> Basis:
+    """Fit the basis on (n_layers, n, dim). Signs are fixed (the largest entry of each direction is positive), so that the
+    same vectors always give the same picture. ``ValueError`` with fewer than 2 different points to draw."""
+    means = layers.mean(axis=1)
+    centred = (layers - means[:, None]).reshape(-1, layers.shape[2])
+    _, strength, directions = np.linalg.svd(centred, full_matrices=False)
+    if len(strength) < 2 or strength[0] < 1e-9:
+        raise ValueError("a picture needs at least 2 different points")
+    v = directions[:2].T
+    return Basis(means, v * np.sign(v[np.abs(v).argmax(axis=0), [0, 1]]))
+
+
+def pca_points(vectors: Array) -> Array:
+    """The first two principal coordinates of (n, dim): (n, 2)."""
+    layers = vectors[None]
+    return joint_basis(layers).points(layers, [1.0])
+
+
+# ---------------------------------------------------------------- the scores
+
+
+def score(
+    examples: Sequence[Example],
+    embedder: Embedder,
+    *,
+    weights: Sequence[float] | None = None,
+    name: str = "ELMo",
+    folds: int = 5,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Score:
+    """Score vectors of the uses of one word by what can be read off them.
+
+    * probe: accuracy of logistic regression, cross-validated by group;
+    * nearest: accuracy of the nearest neighbour by cosine, outside the use's own group;
+    * silhouette: mean silhouette of the senses (cosine), from -1 to 1;
+    * drawn: accuracy of the same probe on nothing but the two drawn PCA coordinates.
+
+    Raises ``ValueError`` with fewer than two senses, or fewer groups of a sense than ``folds``.
+    """
+    senses, groups = _labels(examples, folds)
+    if isinstance(embedder, Elmo):
+        layers = use_layers(examples, embedder)
+        shares = [1 / len(layers)] * len(layers) if weights is None else weights
+        vectors, points = mix(layers, shares), joint_basis(layers).points(layers, shares)
+    else:
+        vectors = vectors_of(examples, embedder)
+        points = pca_points(vectors) if np.ptp(vectors, axis=0).max() > 1e-9 else np.zeros((len(vectors), 2))
+    right = probe_right(vectors, senses, groups, folds, seed)
+    chance = np.random.default_rng(seed)
+    bootstrap = _resamples(groups, resamples, chance)
+    return Score(
+        name,
+        _macro(right, senses, bootstrap),
+        _macro(_nearest_right(vectors, senses, groups), senses, bootstrap),
+        _macro(_silhouette(vectors, senses), senses, bootstrap),
+        _macro(probe_right(points, senses, groups, folds, seed), senses, bootstrap),
+        right,
+    )
+
+
+def majority(examples: Sequence[Example], resamples: int = 1000, seed: int = 0) -> Estimate:
+    """Plain accuracy of always answering the most frequent sense."""
+    senses, groups = _labels(examples, 2)
+    names, counts = np.unique(senses, return_counts=True)
+    right = senses == names[counts.argmax()]
+    samples = [right[rows].mean() for rows in _resamples(groups, resamples, np.random.default_rng(seed))]
+    return Estimate(float(right.mean()), *map(float, np.percentile(samples, [2.5, 97.5])))
+
+
+def compare(
+    examples: Sequence[Example], model: Elmo, vectors: KeyedVectors, *, weights: Sequence[float] | None = None, window: int = 4
+) -> list[Score]:
+    """An Elmo's mix and single layers beside the static baselines, all under the same probe."""
+    n = model.config.n_layers + 1
+    rows = [score(examples, model, weights=weights, name=say(zh="ELMo 混合", en="ELMo mix"))]
+    rows += [score(examples, model, weights=[float(i == j) for i in range(n)], name=say(zh=f"ELMo 第 {j} 层", en=f"ELMo layer {j}")) for j in range(n)]  # fmt: skip
+    rows += [
+        score(examples, vectors, name=say(zh="静态：词自身的向量", en="static: the word's vector")),
+        score(examples, lambda e: sentence_average(e, vectors), name=say(zh="静态：全句平均", en="static: sentence average")),
+        score(examples, lambda e: sentence_average(e, vectors, window), name=say(zh=f"静态：左右各 {window} 词平均", en=f"static: average of {window} each side")),  # fmt: skip
+    ]
+    return rows
+
+
+def paired_difference(
+    examples: Sequence[Example], first: Score, second: Score, rows: Sequence[bool] | None = None, resamples: int = 2000, seed: int = 0
+) -> Estimate:
+    """By how much the first probe is right more often than the second, on the same uses (those where ``rows`` is true)."""
+    chosen = np.ones(len(examples), bool) if rows is None else np.asarray(rows, bool)
+    groups = np.array([example.group for example in examples])[chosen]
+    difference = first.right[chosen].astype(float) - second.right[chosen].astype(float)
+    samples = [difference[r].mean() for r in _resamples(groups, resamples, np.random.default_rng(seed))]
+    return Estimate(float(difference.mean()), *map(float, np.percentile(samples, [2.5, 97.5])))
+
+
+def _labels(examples: Sequence[Example], folds: int) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    senses = np.array([example.sense for example in examples])
+    groups = np.array([example.group for example in examples])
+    names = np.unique(senses)
+    if len(names) < 2:
+        raise ValueError(f"scoring needs uses of at least two senses, got {len(examples)} uses of {', '.join(names) or 'none'}")
+    for name in names:
+        if (n := len(np.unique(groups[senses == name]))) < folds:
+            raise ValueError(f"sense {name!r} has {n} separate sentences; {folds}-fold cross-validation needs {folds}")
+    return senses, groups
+
+
+def probe_right(vectors: Array, senses: NDArray[np.str_], groups: NDArray[np.str_], folds: int = 5, seed: int = 0) -> NDArray[np.bool_]:
+    """Is each use's sense read off rightly by logistic regression trained on the other folds? (n,)"""
+    answers = np.empty(len(senses), dtype=senses.dtype)
+    for train, test in StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(vectors, senses, groups):
+        answers[test] = new_probe().fit(vectors[train], senses[train]).predict(vectors[test])
+    result: NDArray[np.bool_] = answers == senses
+    return result
+
+
+def new_probe() -> Any:
+    """The one linear probe of the suite: standardised inputs, logistic regression with balanced classes."""
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.05, class_weight="balanced", max_iter=2000))
+
+
+def _nearest_right(vectors: Array, senses: NDArray[np.str_], groups: NDArray[np.str_]) -> NDArray[np.bool_]:
+    similar = _cosine(vectors)
+    similar[groups[:, None] == groups[None, :]] = -np.inf
+    result: NDArray[np.bool_] = senses[similar.argmax(axis=1)] == senses
+    return result
+
+
+def _silhouette(vectors: Array, senses: NDArray[np.str_]) -> Array:
+    distance = np.clip(1 - _cosine(vectors), 0, None)
+    np.fill_diagonal(distance, 0)
+    return np.asarray(silhouette_samples(distance, senses, metric="precomputed"))
+
+
+def _cosine(vectors: Array) -> Array:
+    """Cosine of centred vectors, all against all: (n, n). Centring takes off what all uses of the word share."""
+    centred = vectors - vectors.mean(axis=0)
+    unit = centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
+    return unit @ unit.T
+
+
+def _resamples(groups: NDArray[np.str_], count: int, chance: np.random.Generator) -> list[NDArray[np.intp]]:
+    """Rows of ``count`` bootstrap samples that draw whole groups."""
+    names, inverse = np.unique(groups, return_inverse=True)
+    members = [np.flatnonzero(inverse == i) for i in range(len(names))]
+    return [np.concatenate([members[i] for i in chance.integers(len(names), size=len(names))]) for _ in range(count)]
+
+
+def _macro(values: NDArray[Any], senses: NDArray[np.str_], samples: Sequence[NDArray[np.intp]]) -> Estimate:
+    """Mean over senses of the mean within a sense, with its interval."""
+    names, labels = np.unique(senses, return_inverse=True)
+    values = values.astype(float)
+
+    def mean(rows: NDArray[np.intp]) -> float:
+        total = np.bincount(labels[rows], values[rows], len(names))
+        count = np.bincount(labels[rows], minlength=len(names))
+        return float((total[count > 0] / count[count > 0]).mean())
+
+    spread = np.percentile([mean(rows) for rows in samples], [2.5, 97.5])
+    return Estimate(mean(np.arange(len(values))), float(spread[0]), float(spread[1]))
