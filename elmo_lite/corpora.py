@@ -9,7 +9,9 @@ from __future__ import annotations
 import bz2
 import functools
 import importlib.util
+import random
 import re
+import sys
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -203,7 +205,7 @@ def background(lang: str) -> Background:
     excerpt, Lee news, WordNet glosses and examples. ``str()`` of the result says what was used and what is missing.
     """
     sources, missing = [], {}
-    seen: set[str] = set()
+    seen: set[int] = set()
     for name, package, origin, read in _SOURCES[check_language(lang)]:
         if _package_folder(package) is None:
             missing[name] = _PIP_NAMES.get(package, package)
@@ -211,12 +213,47 @@ def background(lang: str) -> Background:
         fresh = []
         for sentence in read():
             tokens = tokenize(sentence, lang, keep_words(lang))
-            key = " ".join(tokens)
+            key = hash(" ".join(tokens))
             if len(tokens) > 1 and key not in seen:
                 seen.add(key)
-                fresh.append(tokens)
+                fresh.append(list(map(sys.intern, tokens)))  # one string a word, not one a token: 3 M tokens fit in memory
         sources.append(Source(name, origin, fresh))
     return Background(tuple(sources), missing)
+
+
+@dataclass(frozen=True)
+class Classroom:
+    """Text for training in class: ``sentences`` for the language model, and all there is, ``background``, for Word2Vec."""
+
+    sentences: list[list[str]]
+    background: list[list[str]]
+    described: str
+
+    def __str__(self) -> str:
+        return self.described
+
+
+def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
+    """Choose what a class has time to read: at most ``tokens`` tokens for the language model.
+
+    First our own sense sentences of the training split (without their labels), then every background sentence that holds a lesson
+    word, then background sentences drawn at random. The dev and test splits are never among them.
+    """
+    own = list(dict.fromkeys(tuple(use.tokens) for use in senses(lang, split="train")))
+    everything = background(lang)
+    lesson = {use.tokens[use.position] for use in senses(lang)}
+    about, other = [], []
+    for sentence in everything.sentences:
+        (other if lesson.isdisjoint(sentence) else about).append(sentence)
+    random.Random(seed).shuffle(other)
+    chosen, count = [], 0
+    for sentence in [*map(list, own), *about, *other]:
+        if count + len(sentence) > tokens:
+            break
+        chosen.append(sentence)
+        count += len(sentence)
+    described = f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens, {len(own):,} of them our own sentences"
+    return Classroom(chosen, [*map(list, own), *everything.sentences], described)
 
 
 @functools.cache

@@ -7,7 +7,6 @@ Source: Peters et al. 2018, "Deep contextualized word representations" (NAACL).
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from .characters import BEGIN, END, Word, encode_words
 from .corpora import data_folder
 from .scalar_mix import mix
 from .softmax import Softmax, Vocabulary
-from .text import normalise, tokenize
+from .text import token_lists, tokenize
 from .token_encoder import TokenEncoder
 
 Sentence = str | Sequence[str]
@@ -116,23 +115,8 @@ class Elmo(nn.Module):
         return tokenize(sentence, self.config.lang, self.config.keep, self.config.lower)
 
     def prepare(self, sentences: Sequence[Sentence]) -> list[list[str]]:
-        """Strings are tokenised, tokens normalised as in training. Bad items raise an error that names them."""
-        if isinstance(sentences, str):
-            raise TypeError(f"a list of sentences is wanted, got one string; write [{sentences[:20]!r}]")
-        return [self._prepare_one(i, sentence) for i, sentence in enumerate(sentences)]
-
-    def _prepare_one(self, number: int, sentence: Sentence) -> list[str]:
-        if isinstance(sentence, str):
-            return self.tokenize(sentence)
-        if not isinstance(sentence, Sequence) or not all(isinstance(token, str) for token in sentence):
-            raise TypeError(f"sentence {number} must be a string or a list of tokens, got {sentence!r}")
-        tokens = [normalise(token).strip() for token in sentence]
-        if "" in tokens:
-            raise ValueError(f"sentence {number}: token {tokens.index('')} is blank")
-        for token in tokens:
-            if " " in token or (len(tokens) == 1 and len(token) > 4 and len(self.tokenize(token)) > 1):
-                warnings.warn(f"sentence {number}: {token!r} stands as one token; give the string to have it cut", stacklevel=4)
-        return [token.lower() for token in tokens] if self.config.lower else tokens
+        """Strings are tokenised, tokens normalised as in training; bad items raise an error that names them."""
+        return token_lists(sentences, self.config.lang, self.config.keep, self.config.lower)
 
     @torch.no_grad()
     def embed(
@@ -192,7 +176,7 @@ class Elmo(nn.Module):
         """
         if self.softmax is None or self.vocabulary is None:
             raise ValueError("this model has no output vocabulary, so it cannot guess words")
-        tokens = self._prepare_one(0, sentence)
+        tokens = self.prepare([sentence])[0]
         if not 0 <= position < len(tokens):
             raise IndexError(f"position {position} is not in a sentence of {len(tokens)} tokens")
         was_training = self.training

@@ -26,6 +26,9 @@ from .scalar_mix import mix
 Array = NDArray[np.floating[Any]]
 
 
+EQUAL_MIX = (1 / 3, 1 / 3, 1 / 3)
+
+
 class Example(Protocol):
     """One use of a word, such as ``corpora.Use``."""
 
@@ -236,11 +239,30 @@ def _labels(examples: Sequence[Example], folds: int) -> tuple[NDArray[np.str_], 
 
 def probe_right(vectors: Array, senses: NDArray[np.str_], groups: NDArray[np.str_], folds: int = 5, seed: int = 0) -> NDArray[np.bool_]:
     """Is each use's sense read off rightly by logistic regression trained on the other folds? (n,)"""
-    answers = np.empty(len(senses), dtype=senses.dtype)
-    for train, test in StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(vectors, senses, groups):
-        answers[test] = new_probe().fit(vectors[train], senses[train]).predict(vectors[test])
-    result: NDArray[np.bool_] = answers == senses
+    names, chances = probe_chances(vectors, senses, groups, folds, seed)
+    result: NDArray[np.bool_] = names[chances.argmax(axis=1)] == senses
     return result
+
+
+def probe_chances(
+    vectors: Array, senses: Sequence[str] | NDArray[np.str_], groups: Sequence[str] | NDArray[np.str_], folds: int = 5, seed: int = 0
+) -> tuple[NDArray[np.str_], Array]:
+    """The senses, and for each use how likely the probe trained on the other folds holds each sense: (n, n_senses)."""
+    senses, groups = np.asarray(senses), np.asarray(groups)
+    names = np.unique(senses)
+    chances = np.zeros((len(senses), len(names)))
+    for train, test in StratifiedGroupKFold(folds, shuffle=True, random_state=seed).split(vectors, senses, groups):
+        chances[test] = new_probe().fit(vectors[train], senses[train]).predict_proba(vectors[test])
+    return names, chances
+
+
+def pairs(examples: Sequence[Example]) -> list[tuple[int, int]]:
+    """Rows of the two uses of each two-sense sentence, the earlier use first."""
+    rows: dict[str, list[int]] = {}
+    for i, example in enumerate(examples):
+        rows.setdefault(example.group, []).append(i)
+    found = [sorted(pair, key=lambda i: examples[i].position) for pair in rows.values() if len(pair) == 2]
+    return [(first, second) for first, second in found]
 
 
 def new_probe() -> Any:

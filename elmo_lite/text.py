@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
 import regex
@@ -112,6 +113,33 @@ def check_sentences(sentences: Iterable[Sequence[str]]) -> list[list[str]]:
         if sentence:
             checked.append(list(sentence))
     return checked
+
+
+def token_lists(
+    sentences: Sequence[str | Sequence[str]], lang: str | None = None, keep: Sequence[str] = (), lower: bool = True
+) -> list[list[str]]:
+    """Sentences as a model wants them: strings are tokenised, the tokens of lists normalised in the same way.
+
+    Raises ``TypeError`` for one string where a list is wanted and for items of other kinds, ``ValueError`` for a blank token; both
+    name the item. Warns when a token looks like a whole sentence.
+    """
+    if isinstance(sentences, str):
+        raise TypeError(f"a list of sentences is wanted, got one string; write [{sentences[:20]!r}]")
+    result = []
+    for number, sentence in enumerate(sentences):
+        if isinstance(sentence, str):
+            result.append(tokenize(sentence, lang, keep, lower))
+            continue
+        if not isinstance(sentence, Sequence) or not all(isinstance(token, str) for token in sentence):
+            raise TypeError(f"sentence {number} must be a string or a list of tokens, got {sentence!r}")
+        tokens = [normalise(token).strip() for token in sentence]
+        if "" in tokens:
+            raise ValueError(f"sentence {number}: token {tokens.index('')} is blank")
+        for token in tokens:
+            if _BLANK.search(token) or (len(tokens) == 1 and len(token) > 4 and len(tokenize(token, lang, keep)) > 1):
+                warnings.warn(f"sentence {number}: {token!r} stands as one token; give the string to have it cut", stacklevel=4)
+        result.append([token.lower() for token in tokens] if lower else tokens)
+    return result
 
 
 _BLANK = regex.compile(r"\s")

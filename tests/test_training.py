@@ -19,6 +19,7 @@ from gensim.models import KeyedVectors
 from helpers import WORDS, random_model, toy_text, uniform_text
 
 import elmo_lite as el
+from elmo_lite.bilm import BiLM
 from elmo_lite.softmax import Softmax
 from elmo_lite.static import word2vec
 from elmo_lite.token_encoder import TokenEncoder
@@ -78,7 +79,8 @@ def test_rules_are_learned_in_both_directions(warm_start: bool) -> None:
     """A word follows from the one before: all but the first can be known. Without order the perplexity would be 12."""
     chance = random.Random(0)
     sentences = [[f"n{(start + 5 * i) % 12}" for i in range(12)] for start in (chance.randrange(12) for _ in range(250))]
-    model = train(sentences, tiny(warm_start=warm_start, epochs=6, dim=16, learning_rate=2e-2, negatives=6, dropout=0.0))
+    rules = tiny(warm_start=warm_start, epochs=5, dim=16, learning_rate=3e-2, negatives=6, dropout=0.0, target_keep=None)
+    model = train(sentences, rules)
     first, last = model.history[0]["held_out"], model.history[-1]["held_out"]
     for side in ("forward", "backward"):
         assert last[side] < 2.2 < 6 < first[side]  # the best possible is 12 ** (1 / 12) = 1.23
@@ -88,9 +90,10 @@ def test_rules_are_learned_in_both_directions(warm_start: bool) -> None:
 
 
 def test_learning_lowers_the_loss_epoch_by_epoch() -> None:
-    model = train(toy_text(400), tiny(epochs=3, target_keep=None, learning_rate=1e-2))
+    model = train(toy_text(400), tiny(epochs=3, target_keep=None, learning_rate=2e-2))
     held_out = [entry["held_out"]["forward"] for entry in model.history]
-    assert held_out[-1] < 0.75 * 20 and held_out[-1] < held_out[0]  # two topics of ten words each: 20 without context
+    assert held_out[:3] == sorted(held_out[:3], reverse=True)
+    assert 10 < held_out[-1] < 13  # two topics of ten words each: 20 without context, 11 with the best
 
 
 # ---------------------------------------------------------------- perplexity
@@ -178,24 +181,27 @@ WATCH = [["fruit1", "fruit2"], ["phone3"]]
 
 
 def count_calls(monkeypatch: pytest.MonkeyPatch, at: int | None = None) -> list[int]:
-    """Count the calls of the token encoder, which warm start, learning and evaluation all use; press Ctrl-C at one of them."""
+    """Count the calls of token encoder and LSTMs, one of which every step and evaluation uses; press Ctrl-C at one of them."""
     calls = [0]
-    real = TokenEncoder.forward
 
-    def counting(self: TokenEncoder, ids: torch.Tensor) -> torch.Tensor:
-        calls[0] += 1
-        if calls[0] == at:
-            signal.raise_signal(signal.SIGINT)
-        return real(self, ids)
+    def watched(real: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(*arguments: Any, **keywords: Any) -> Any:
+            calls[0] += 1
+            if calls[0] == at:
+                signal.raise_signal(signal.SIGINT)
+            return real(*arguments, **keywords)
 
-    monkeypatch.setattr(TokenEncoder, "forward", counting)
+        return counting
+
+    for room in (TokenEncoder, BiLM):
+        monkeypatch.setattr(room, "forward", watched(room.forward))
     return calls
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["warm", "scratch"])
+@pytest.fixture(scope="module", params=["warm", "tuned", "scratch"])
 def straight(request: pytest.FixtureRequest) -> tuple[el.TrainConfig, el.Elmo, int, list[int]]:
     """A run without interruption, how many calls it took, and after how many each epoch ended."""
-    config = tiny(warm_start=request.param, epochs=3)
+    config = tiny(warm_start=request.param != "scratch", tune_characters=request.param == "tuned", epochs=3)
     ends: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
         calls = count_calls(patch)
@@ -212,7 +218,7 @@ def resume(model: el.Elmo, config: el.TrainConfig, folder: Path | None, **option
 
 
 @pytest.mark.parametrize("saved", [False, True], ids=["object", "folder"])
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.45, 0.7, 0.9])
 def test_L13_interrupted_and_resumed_is_as_uninterrupted(
     straight: tuple[el.TrainConfig, el.Elmo, int, list[int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, share: float, saved: bool
 ) -> None:
@@ -237,7 +243,7 @@ def test_L13_interrupted_in_the_middle_of_every_part(
     model, offset = None, 0
     middles = [(a + b) // 2 for a, b in zip(ends, ends[1:], strict=False)]
     if config.warm_start:
-        middles.insert(0, ends[0] // 2)
+        middles.insert(0, ends[0] // 3)
     for number, place in enumerate(middles):
         with monkeypatch.context() as patch:
             calls = count_calls(patch, at=max(1, place - offset))

@@ -7,7 +7,7 @@ Read in this order: ``sheet`` (style, text), ``cloud`` and ``scatter`` (uses as 
 """
 
 from .charts import ScoreRow, epoch_losses, loss_curves, neighbour_bars, score_bars
-from .cloud import Cloud, Glosses, Interval
+from .cloud import Cloud, Glosses, Interval, Points
 from .scatter import layer_panels, score_words, sense_scatter, static_vs_uses
 from .sentences import TwoUses, expectation_bars, quote, two_uses, written
 from .sheet import COLOURS, MARKERS, Picture, chinese_font, drawable, use_style
@@ -19,6 +19,7 @@ __all__ = [
     "Glosses",
     "Interval",
     "Picture",
+    "Points",
     "ScoreRow",
     "TwoUses",
     "chinese_font",

@@ -190,7 +190,8 @@ class MixExplorer:
             button.on_click(functools.partial(self._preset, weights))
 
     def set(self, weights: Sequence[float], gamma: float = 1.0) -> None:
-        """Move the sliders, as a preset does, with one redraw. ``ValueError`` for another number of weights."""
+        """Move the sliders, as a preset does, with one redraw; beyond their ends they stop. ``ValueError`` for another number
+        of weights."""
         if len(weights) != len(self.weights):
             raise ValueError(f"{len(self.weights)} layers need {len(self.weights)} weights, got {len(weights)}")
         self._setting = True
@@ -279,15 +280,7 @@ class MixExplorer:
 
     def close(self) -> None:
         """Take the widget and its parts away."""
-        for part in (
-            *self.box.children[0].children,
-            *self.box.children,
-            self.word,
-            *self.weights,
-            self.gamma,
-            *self.buttons,
-            self.box,
-        ):
+        for part in (self.word, *self.weights, self.gamma, *self.buttons, self.image, self.line, self.box):
             part.close()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
