@@ -29,11 +29,12 @@ notebooks: $(VENV)/.for-test
 	$(VENV_PYTHON) tests/tools/run_notebooks.py $(NOTEBOOKS)
 
 models: $(VENV)/.for-lab
-	$(VENV_PYTHON) -m elmo_lite train --classroom zh
-	$(VENV_PYTHON) -m elmo_lite train --classroom en
+	$(VENV_PYTHON) -m elmo_lite classroom zh --out data/pretrained/zh
+	$(VENV_PYTHON) -m elmo_lite classroom en --out data/pretrained/en
 
 report: $(VENV)/.for-lab
-	$(VENV_PYTHON) -m elmo_lite report
+	for lang in zh en; do $(VENV_PYTHON) -m elmo_lite classroom $$lang || exit 1; done
+	for lang in zh en; do $(VENV_PYTHON) -m elmo_lite classroom $$lang --from-scratch || exit 1; done
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

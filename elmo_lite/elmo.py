@@ -46,7 +46,7 @@ class ElmoConfig:
 class Spelling(NamedTuple):
     """Words encoded from their characters: vectors (n_words, dim), and which row is whose."""
 
-    index: dict[Word, int]
+    rows: dict[Word, int]
     vectors: Tensor
 
 
@@ -91,8 +91,8 @@ class Elmo(nn.Module):
         The boundaries are still in: place 0 is the sentence's beginning, place length - 1 its end. ``spelling`` may hold the
         words' vectors already.
         """
-        index, vectors = spelling or self.spell(sentences)
-        rows = [[index[word] for word in (BEGIN, *sentence, END)] for sentence in sentences]
+        row_of, vectors = spelling or self.spell(sentences)
+        rows = [[row_of[BEGIN], *(row_of[word] for word in sentence), row_of[END]] for sentence in sentences]
         lengths = torch.tensor([len(row) for row in rows])
         ids = torch.tensor([row + [0] * (int(lengths.max()) - len(row)) for row in rows])  # (batch, longest + 2)
         words = F.embedding(ids.to(self.device), vectors)  # (batch, longest + 2, dim)
@@ -105,7 +105,7 @@ class Elmo(nn.Module):
 
     @property
     def layer_names(self) -> list[str]:
-        """"0: characters", "1: LSTM", "2: LSTM"."""
+        """ "0: characters", "1: LSTM", "2: LSTM"."""
         return ["0: characters", *(f"{i}: LSTM" for i in range(1, self.config.n_layers + 1))]
 
     # ------------------------------------------------------------ using it
@@ -194,13 +194,18 @@ class Elmo(nn.Module):
 
     # ------------------------------------------------------------ keeping it
 
-    def save(self, folder: str | Path, *, resumable: bool = True) -> None:
-        """Write a checkpoint folder; with ``resumable`` also what training needs to go on from here."""
-        tensors = dict(self.state_dict())
+    def save(self, folder: str | Path, *, resumable: bool = True, half: bool = False) -> None:
+        """Write a checkpoint folder; with ``resumable`` also what training needs to go on, with ``half`` in half precision."""
+        tensors = {name: t.half() if half else t for name, t in self.state_dict().items()}
         if resumable:
             tensors |= {f"training/{name}": tensor for name, tensor in self.training_state.items()}
         vocabulary = {"words": self.vocabulary.words, "counts": self.vocabulary.counts} if self.vocabulary else None
-        data = {"config": dataclasses.asdict(self.config), "history": self.history, "record": self.record, "vocabulary": vocabulary}
+        data = {
+            "config": dataclasses.asdict(self.config),
+            "history": self.history,
+            "record": self.record,
+            "vocabulary": vocabulary,
+        }
         checkpoints.write(folder, tensors, data)
 
 
@@ -223,4 +228,3 @@ def load(name: str | Path) -> Elmo:
 def _config(values: dict[str, Any]) -> ElmoConfig:
     filters = tuple((int(width), int(count)) for width, count in values["filters"])
     return ElmoConfig(**{**values, "filters": filters, "keep": tuple(values["keep"])})
-

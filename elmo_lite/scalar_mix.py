@@ -20,10 +20,11 @@ def mix(layers: Layers, weights: Sequence[float], gamma: float = 1.0) -> Layers:
     """
     if len(weights) != len(layers):
         raise ValueError(f"{len(layers)} layers need {len(layers)} weights, got {len(weights)}")
-    total = layers[0] * weights[0]
+    total: Layers = layers[0] * weights[0]
     for weight, layer in zip(weights[1:], layers[1:], strict=True):
         total = total + weight * layer
-    return gamma * total
+    mixed: Layers = gamma * total
+    return mixed
 
 
 class ScalarMix(nn.Module):
@@ -41,4 +42,5 @@ class ScalarMix(nn.Module):
 
     def forward(self, layers: Tensor) -> Tensor:
         """(n_layers, ..., dim) -> (..., dim)."""
-        return self.gamma * torch.tensordot(self.shares, layers, dims=1)
+        mixed: Tensor = self.gamma * torch.tensordot(self.shares, layers, dims=1)
+        return mixed

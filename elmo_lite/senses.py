@@ -6,9 +6,9 @@ bootstrap interval over groups (a two-sense sentence is one group; cross-validat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from gensim.models import KeyedVectors
@@ -42,7 +42,7 @@ class Example(Protocol):
     def group(self) -> str: ...
 
 
-Embedder = Elmo | KeyedVectors | Callable[[Sequence[Any]], Array]
+Embedder: TypeAlias = Elmo | KeyedVectors | Callable[[Sequence[Any]], Array]
 
 
 class Estimate(NamedTuple):
@@ -88,7 +88,9 @@ def sentence_average(examples: Sequence[Example], vectors: KeyedVectors, window:
     for example in examples:
         begin = 0 if window is None else max(0, example.position - window)
         end = None if window is None else example.position + window + 1
-        around = example.tokens[begin : example.position] + example.tokens[example.position + 1 :][: None if end is None else window]
+        around = (
+            example.tokens[begin : example.position] + example.tokens[example.position + 1 :][: None if end is None else window]
+        )
         rows.append(_average(around, vectors))
     return np.stack(rows)
 
@@ -205,17 +207,47 @@ def compare(
     """An Elmo's mix and single layers beside the static baselines, all under the same probe."""
     n = model.config.n_layers + 1
     rows = [score(examples, model, weights=weights, name=say(zh="ELMo 混合", en="ELMo mix"))]
-    rows += [score(examples, model, weights=[float(i == j) for i in range(n)], name=say(zh=f"ELMo 第 {j} 层", en=f"ELMo layer {j}")) for j in range(n)]  # fmt: skip
-    rows += [
-        score(examples, vectors, name=say(zh="静态：词自身的向量", en="static: the word's vector")),
-        score(examples, lambda e: sentence_average(e, vectors), name=say(zh="静态：全句平均", en="static: sentence average")),
-        score(examples, lambda e: sentence_average(e, vectors, window), name=say(zh=f"静态：左右各 {window} 词平均", en=f"static: average of {window} each side")),  # fmt: skip
-    ]
+    for layer in range(n):
+        name = say(zh=f"ELMo 第 {layer} 层", en=f"ELMo layer {layer}")
+        rows.append(score(examples, model, weights=[float(layer == j) for j in range(n)], name=name))
+    rivals: dict[str, Embedder] = {
+        say(zh="静态：词自身的向量", en="static: the word's vector"): vectors,
+        say(zh="静态：全句平均", en="static: sentence average"): lambda e: sentence_average(e, vectors),
+        say(zh=f"静态：左右各 {window} 词平均", en=f"static: {window} words each side"): lambda e: sentence_average(
+            e, vectors, window
+        ),
+    }
+    rows += [score(examples, rival, name=name) for name, rival in rivals.items()]
     return rows
 
 
+def table(examples_by_word: Mapping[str, Sequence[Example]], model: Elmo, vectors: KeyedVectors) -> str:
+    """A Markdown table, a row a word: the mix and its rivals by probe, drawn dimensions, neighbours, two-sense sentences."""
+    head = ["word", "majority", "ELMo probe", "sentence average", "window average", "ELMo drawn", "ELMo 1-NN",
+            "two-sense: ELMo", "average", "difference"]  # fmt: skip
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for word, examples in examples_by_word.items():
+        rows = compare(examples, model, vectors)
+        mixed, average, window = rows[0], rows[-2], rows[-1]
+        both = [len(members) == 2 for members in (_members(examples, e.group) for e in examples)]
+        ahead = paired_difference(examples, mixed, average, both)
+        cells = [word, f"{majority(examples).value:.2f}", mixed.probe, average.probe, window.probe, mixed.drawn, mixed.nearest,
+                 f"{mixed.right[both].mean():.2f}", f"{average.right[both].mean():.2f}", ahead]  # fmt: skip
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def _members(examples: Sequence[Example], group: str) -> list[Example]:
+    return [example for example in examples if example.group == group]
+
+
 def paired_difference(
-    examples: Sequence[Example], first: Score, second: Score, rows: Sequence[bool] | None = None, resamples: int = 2000, seed: int = 0
+    examples: Sequence[Example],
+    first: Score,
+    second: Score,
+    rows: Sequence[bool] | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
 ) -> Estimate:
     """By how much the first probe is right more often than the second, on the same uses (those where ``rows`` is true)."""
     chosen = np.ones(len(examples), bool) if rows is None else np.asarray(rows, bool)
@@ -237,7 +269,9 @@ def _labels(examples: Sequence[Example], folds: int) -> tuple[NDArray[np.str_], 
     return senses, groups
 
 
-def probe_right(vectors: Array, senses: NDArray[np.str_], groups: NDArray[np.str_], folds: int = 5, seed: int = 0) -> NDArray[np.bool_]:
+def probe_right(
+    vectors: Array, senses: NDArray[np.str_], groups: NDArray[np.str_], folds: int = 5, seed: int = 0
+) -> NDArray[np.bool_]:
     """Is each use's sense read off rightly by logistic regression trained on the other folds? (n,)"""
     names, chances = probe_chances(vectors, senses, groups, folds, seed)
     result: NDArray[np.bool_] = names[chances.argmax(axis=1)] == senses
@@ -245,7 +279,11 @@ def probe_right(vectors: Array, senses: NDArray[np.str_], groups: NDArray[np.str
 
 
 def probe_chances(
-    vectors: Array, senses: Sequence[str] | NDArray[np.str_], groups: Sequence[str] | NDArray[np.str_], folds: int = 5, seed: int = 0
+    vectors: Array,
+    senses: Sequence[str] | NDArray[np.str_],
+    groups: Sequence[str] | NDArray[np.str_],
+    folds: int = 5,
+    seed: int = 0,
 ) -> tuple[NDArray[np.str_], Array]:
     """The senses, and for each use how likely the probe trained on the other folds holds each sense: (n, n_senses)."""
     senses, groups = np.asarray(senses), np.asarray(groups)
@@ -287,7 +325,8 @@ def _cosine(vectors: Array) -> Array:
     """Cosine of centred vectors, all against all: (n, n). Centring takes off what all uses of the word share."""
     centred = vectors - vectors.mean(axis=0)
     unit = centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
-    return unit @ unit.T
+    similar: Array = unit @ unit.T
+    return similar
 
 
 def _resamples(groups: NDArray[np.str_], count: int, chance: np.random.Generator) -> list[NDArray[np.intp]]:

@@ -52,8 +52,15 @@ def word2vec(
             f"(min_count={min_count}); an iterator that was used up counts as empty"
         )
     model = _LossKeepingWord2Vec(
-        vector_size=vector_size, window=window, min_count=min_count, negative=negative, sample=sample, sg=1, workers=1, seed=seed
-    )  # fmt: skip
+        vector_size=vector_size,
+        window=window,
+        min_count=min_count,
+        negative=negative,
+        sample=sample,
+        sg=1,
+        workers=1,
+        seed=seed,
+    )
     model.build_vocab(text)
     losses = []
     rate = np.linspace(model.alpha, model.min_alpha, epochs + 1)

@@ -62,9 +62,7 @@ def tokenize(text: str, lang: str | None = None, keep: Sequence[str] = (), lower
     return [token.lower() for token in tokens] if lower else list(tokens)
 
 
-def spans(
-    text: str, lang: str | None = None, keep: Sequence[str] = (), lower: bool = True
-) -> list[tuple[str, int, int]]:
+def spans(text: str, lang: str | None = None, keep: Sequence[str] = (), lower: bool = True) -> list[tuple[str, int, int]]:
     """Like ``tokenize``, with each token's place: ``(token, start, end)`` such that ``text[start:end]`` is the original."""
     if lang is not None:
         check_language(lang)
@@ -78,8 +76,9 @@ def spans(
 def split_sentences(text: str) -> list[str]:
     """Split a text into sentences.
 
-    A sentence ends after 。！？!? (closing quotes and brackets stay with it; not where a small letter goes on), after a full stop that is followed by a blank
-    and a new beginning (not after a title such as Mr. or a single initial), and at every line end.
+    A sentence ends after 。！？!? (closing quotes and brackets stay; not where a small letter goes on), after a full
+    stop that is followed by a blank and a new beginning (not after a title such as Mr. or a single initial), and at every
+    line end.
     """
     found = []
     for line in normalise(text).split("\n"):
@@ -120,8 +119,8 @@ def token_lists(
 ) -> list[list[str]]:
     """Sentences as a model wants them: strings are tokenised, the tokens of lists normalised in the same way.
 
-    Raises ``TypeError`` for one string where a list is wanted and for items of other kinds, ``ValueError`` for a blank token; both
-    name the item. Warns when a token looks like a whole sentence.
+    Raises ``TypeError`` for one string where a list is wanted and for items of other kinds, ``ValueError`` for a blank
+    token; both name the item. Warns when a token looks like a whole sentence.
     """
     if isinstance(sentences, str):
         raise TypeError(f"a list of sentences is wanted, got one string; write [{sentences[:20]!r}]")
@@ -200,8 +199,8 @@ def _pieces(plain: str, keep: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 def _offsets(text: str, plain: str) -> tuple[list[int], list[int]]:
     """For each character of ``plain``, start and end of the original characters it comes from.
 
-    Normalisation works on short stretches (a base character with its combining marks, ﬁ -> fi, \\r\\n -> \\n); all characters that
-    come out of a stretch share its place.
+    Normalisation works on short stretches (a base character with its combining marks, ﬁ -> fi, \\r\\n -> \\n); all
+    characters that come out of a stretch share its place.
     """
     if text == plain:
         return list(range(len(text))), list(range(1, len(text) + 1))

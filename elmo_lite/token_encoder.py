@@ -47,7 +47,8 @@ class TokenEncoder(nn.Module):
         x = self.characters(self.shortest(ids)).transpose(1, 2)  # (n_words, char_dim, width)
         features = [convolution(x).max(dim=2).values for convolution in self.convolutions]
         x = torch.relu(torch.cat(features, dim=1))  # (n_words, n_features); relu after max is max after relu
-        return self.projection(self.highways(x))  # (n_words, dim)
+        vectors: Tensor = self.projection(self.highways(x))  # (n_words, dim)
+        return vectors
 
     def shortest(self, ids: Tensor) -> Tensor:
         """Drop columns that only repeat padding; exact, since one window of pure padding stays for the maximum."""

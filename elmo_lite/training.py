@@ -1,13 +1,14 @@
 """Training: warm start from static vectors, the joint objective of both directions, and the loop around them.
 
 Objective (Peters et al. 2018, section 3.1): the mean of the forward and the backward cross entropy; characters and
-softmax are shared by both directions, the LSTM stacks are not. Every random choice of a step follows from (seed, step) alone, so a
-run that was interrupted and resumed makes the same choices as one that was not.
+softmax are shared by both directions, the LSTM stacks are not. Every random choice of a step follows from (seed, step)
+alone, so a run that was interrupted and resumed makes the same choices as one that was not.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import random
@@ -71,6 +72,19 @@ class TrainConfig:
         """The part that describes the model."""
         shared = {f.name for f in dataclasses.fields(ElmoConfig)} & {f.name for f in dataclasses.fields(self)}
         return ElmoConfig(keep=corpora.keep_words(self.lang), **{name: getattr(self, name) for name in sorted(shared)})
+
+
+CLASSROOM_WORD2VEC: dict[str, Any] = {"vector_size": 64, "epochs": 3, "min_count": 3, "window": 5, "sample": 1e-4}
+
+
+def classroom(lang: str, **changes: Any) -> tuple[Elmo, KeyedVectors]:
+    """Train what a class trains: Word2Vec on all background text, then the tiny ELMo on the class-room text.
+
+    ``changes`` are fields of ``TrainConfig``, such as ``warm_start=False``. Returns the model and the static vectors.
+    """
+    text = corpora.classroom(lang)
+    vectors = static.word2vec(text.background, **CLASSROOM_WORD2VEC)
+    return train(text.sentences, TrainConfig(lang=lang, **changes), vectors=vectors), vectors
 
 
 # ---------------------------------------------------------------- the warm start
@@ -145,13 +159,15 @@ def targets_of(model: Elmo, sentences: Sequence[Sequence[str]]) -> tuple[Tensor,
 def directions(model: Elmo, layers: Tensor, sentences: Sequence[Sequence[str]]) -> list[tuple[Tensor, Tensor]]:
     """For each direction the top-layer states (n, dim) that have a known word to predict, and these words (n,)."""
     found = []
-    for hidden, target in zip(layers[-1].split(model.config.dim, dim=-1), targets_of(model, sentences), strict=True):
+    for hidden, target in zip(layers[-1].chunk(2, dim=-1), targets_of(model, sentences), strict=True):
         known = target != UNKNOWN
         found.append((hidden[known], target[known]))
     return found
 
 
-def joint_loss(model: Elmo, sentences: Sequence[Sequence[str]], config: TrainConfig, apart: Tensor, spelling: Spelling | None = None) -> Tensor:
+def joint_loss(
+    model: Elmo, sentences: Sequence[Sequence[str]], config: TrainConfig, apart: Tensor, spelling: Spelling | None = None
+) -> Tensor:
     """Half the forward plus half the backward cross entropy of a batch; the two are written into ``apart`` (2,)."""
     assert model.softmax is not None and model.vocabulary is not None
     layers, _, _ = model(sentences, spelling)
@@ -240,8 +256,17 @@ def train(
 class _Run:
     """One call of ``train``: optimiser and step, kept in ``model.training_state`` so that training can be resumed."""
 
-    def __init__(self, model: Elmo, config: TrainConfig, text: list[list[str]], held_out: list[list[str]],
-                 watch: list[list[str]], on_epoch: Callable[[Elmo], Any] | None, interruption: _Interruption, progress: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        model: Elmo,
+        config: TrainConfig,
+        text: list[list[str]],
+        held_out: list[list[str]],
+        watch: list[list[str]],
+        on_epoch: Callable[[Elmo], Any] | None,
+        interruption: _Interruption,
+        progress: bool,
+    ) -> None:
         self.model, self.config, self.text, self.held_out, self.watch = model, config, text, held_out, watch
         self.on_epoch, self.interruption, self.progress = on_epoch, interruption, progress
         self.stopped = False
@@ -298,7 +323,8 @@ class _Run:
                 sums = model.training_state.pop("sums", torch.zeros(2, dtype=torch.float64))
                 for batch in batches(self.text, config, epoch)[self.step - first :]:
                     apart = torch.zeros(2, dtype=torch.float64)
-                    if not self._update(lambda: joint_loss(model, batch, config, apart, spelling), one_cycle(self.step, sum(plan), config.learning_rate)):  # fmt: skip
+                    loss = functools.partial(joint_loss, model, batch, config, apart, spelling)
+                    if not self._update(loss, one_cycle(self.step, sum(plan), config.learning_rate)):
                         break
                     sums += apart
                     bar.update()
@@ -311,7 +337,8 @@ class _Run:
         """One step of the optimiser; False, with nothing changed, when asked to stop or when the loss is not finite."""
         if self.interruption.requested:
             self.stopped = True
-            print(say(zh=f"已在第 {self.step} 步停下；模型可用，可用 resume= 继续。", en=f"stopped after step {self.step}; the model is usable, resume= goes on from here."))  # fmt: skip
+            told = f"stopped after step {self.step}; the model is usable, resume= goes on from here"
+            print(say(zh=f"已在第 {self.step} 步停下；模型可用，可用 resume= 继续。", en=told))
             return False
         torch.manual_seed(self.config.seed * 1_000_003 + self.step)  # all chance of this step
         self.optimiser.zero_grad(set_to_none=True)
@@ -321,7 +348,8 @@ class _Run:
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         if not (loss.isfinite() and norm.isfinite()):
             self.stopped = True
-            warnings.warn(f"the loss of step {self.step} is not finite; training stops, the model keeps its last good state", stacklevel=4)  # fmt: skip
+            told = f"the loss of step {self.step} is not finite; training stops, the model keeps its last good state"
+            warnings.warn(told, stacklevel=4)
             return False
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -415,10 +443,11 @@ def one_cycle(step: int, total: int, peak: float) -> float:
 
 def describe(entry: dict[str, Any]) -> str:
     """One epoch in a line: perplexity of both directions on training and held-out text, and the share of unknown words."""
-    train, held = entry["training"], entry["held_out"]
+    train, held = (f"→ {entry[t]['forward']:.0f} ← {entry[t]['backward']:.0f}" for t in ("training", "held_out"))
+    epoch, unknown, seconds = entry["epoch"], entry["held_out"]["unknown"], entry["seconds"]
     return say(
-        zh=f"第 {entry['epoch']} 轮：困惑度 训练 → {train['forward']:.0f} ← {train['backward']:.0f}，留出 → {held['forward']:.0f} ← {held['backward']:.0f}；未登录词 {held['unknown']:.1%}；{entry['seconds']:.0f} 秒",
-        en=f"epoch {entry['epoch']}: perplexity training → {train['forward']:.0f} ← {train['backward']:.0f}, held out → {held['forward']:.0f} ← {held['backward']:.0f}; unknown words {held['unknown']:.1%}; {entry['seconds']:.0f} s",
+        zh=f"第 {epoch} 轮：困惑度 训练 {train}，留出 {held}；未登录词 {unknown:.1%}；{seconds:.0f} 秒",
+        en=f"epoch {epoch}: perplexity training {train}, held out {held}; unknown words {unknown:.1%}; {seconds:.0f} s",
     )
 
 
@@ -434,6 +463,8 @@ def _check_same(model: Elmo, config: TrainConfig, fingerprint: int) -> None:
         raise ValueError("this model holds no training state to resume; it was saved without it, or not trained here")
     now = json.loads(json.dumps(dataclasses.asdict(config)))
     if changed := [name for name in now if now[name] != before.get(name)]:
-        raise ValueError("resume wants the same config; changed: " + ", ".join(f"{n} {before.get(n)} -> {now[n]}" for n in changed))
+        raise ValueError(
+            "resume wants the same config; changed: " + ", ".join(f"{n} {before.get(n)} -> {now[n]}" for n in changed)
+        )
     if model.record["text"] != fingerprint:
         raise ValueError("resume wants the sentences the training began with; these are others")

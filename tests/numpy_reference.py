@@ -97,8 +97,8 @@ def all_layers(
 ) -> tuple[list[Array], tuple[Array, Array]]:
     """Layers of each sentence with its boundaries, (n_layers + 1, n + 2, 2 * dim), and the state (h, c) behind them.
 
-    Each part of the state is (2 directions, n_layers, n_sentences, dim); it is zero when left out. Sentences are computed one by
-    one, so nothing can leak between them.
+    Each part of the state is (2 directions, n_layers, n_sentences, dim); it is zero when left out. Sentences are computed one
+    by one, so nothing can leak between them.
     """
     n_layers, dim = config["n_layers"], config["dim"]
     shape = (2, n_layers, len(sentences), dim)

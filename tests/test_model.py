@@ -210,7 +210,7 @@ def test_state_carried_over_two_halves(model: el.Elmo) -> None:
     found_second, after = model.embed(second, state=state, return_state=True, batch_size=2)
     assert torch.equal(state.output, kept[0]) and torch.equal(state.cell, kept[1])  # a value: embed does not write to it
     for found, expected in ((found_first, expected_first), (found_second, expected_second)):
-        for one, other, in zip(found, expected, strict=True):
+        for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other[:, 1:-1], atol=1e-5)
     read = [0, 1, 3]
     np.testing.assert_allclose(after.output[:, :, read], h2[:, :, read], atol=1e-5)

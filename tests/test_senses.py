@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -221,12 +222,24 @@ def test_vectors_of_uses_are_those_at_the_place(model: el.Elmo) -> None:
     np.testing.assert_array_equal(senses.vectors_of(examples, lambda e: np.ones((len(e), 2))), np.ones((12, 2)))
 
 
-def test_compare_shows_the_baselines(model: el.Elmo) -> None:
+def test_compare_shows_the_baselines(model: el.Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(senses, "score", functools.partial(score, resamples=50))
     examples = two_sense_sentences(12)
     before = el.get_language()
     try:
         for language, wanted in (
-            ("en", ["ELMo mix", "layer 0", "layer 1", "layer 2", "the word's vector", "sentence average", "average of 3 each side"]),
+            (
+                "en",
+                [
+                    "ELMo mix",
+                    "layer 0",
+                    "layer 1",
+                    "layer 2",
+                    "the word's vector",
+                    "sentence average",
+                    "average of 3 each side",
+                ],
+            ),
             ("zh", ["ELMo 混合", "第 0 层", "第 1 层", "第 2 层", "词自身的向量", "全句平均", "左右各 3 词平均"]),
         ):
             el.set_language(language)
@@ -267,7 +280,11 @@ def test_joint_basis_is_linear_in_the_weights() -> None:
     each = basis.layer_points(layers)
     np.testing.assert_allclose(each.mean(axis=1), np.zeros((3, 2)), atol=1e-9)  # centred by its own mean
     for weights, gamma in (((1, 0, 0), 1.0), ((0.2, 0.5, 0.3), 2.0), ((-1, 0, 3), 0.5), ((0, 0, 0), 1.0)):
-        expected = gamma * sum(w * (layer - mean) for w, layer, mean in zip(weights, layers, basis.means, strict=True)) @ basis.directions
+        expected = (
+            gamma
+            * sum(w * (layer - mean) for w, layer, mean in zip(weights, layers, basis.means, strict=True))
+            @ basis.directions
+        )
         np.testing.assert_allclose(basis.points(layers, weights, gamma), expected, atol=1e-9)
         np.testing.assert_allclose(gamma * np.tensordot(weights, each, 1), expected, atol=1e-9)
 
@@ -316,7 +333,7 @@ def test_one_sense_is_refused() -> None:
 
 def test_too_few_groups_are_named() -> None:
     examples = planted(10)[:13]  # 10 of fruit, 3 of company
-    with pytest.raises(ValueError, match="'company' has 3 separate sentences; 5-fold .* needs 5"):
+    with pytest.raises(ValueError, match=r"'company' has 3 separate sentences; 5-fold .* needs 5"):
         scored(examples, vectors_with(examples, 1.0))
     scored(examples, vectors_with(examples, 1.0), folds=3)
     same = [e._replace(group="one") if e.sense == "company" else e for e in planted(10)]

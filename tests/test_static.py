@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def test_loss_of_each_epoch() -> None:
     assert len(losses) == 6
     assert np.isfinite(losses).all() and min(losses) > 0
     assert losses[-1] < 0.9 * losses[0]
-    assert all(later < 1.02 * earlier for earlier, later in zip(losses, losses[1:], strict=False))
+    assert all(later < 1.02 * earlier for earlier, later in itertools.pairwise(losses))
 
 
 def test_loss_does_not_depend_on_the_length_of_the_text() -> None:
@@ -94,7 +95,7 @@ print(vectors.index_to_key, vectors.vectors.tobytes().hex(), vectors.epoch_losse
 def test_V1_strings_are_refused() -> None:
     with pytest.raises(TypeError, match="the bank of the river"):
         word2vec("the bank of the river")
-    with pytest.raises(TypeError, match="sentence 0 .*the bank"):
+    with pytest.raises(TypeError, match=r"sentence 0 .*the bank"):
         word2vec(["the bank", "苹果很甜"])
 
 

@@ -117,7 +117,7 @@ def epoch_losses(losses: Sequence[float], *, title: str = "Word2Vec") -> Picture
     ax.set_title(drawable(title), loc="left", parse_math=False)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.grid(axis="y", color=PALE, lw=0.8)
-    told = ", ".join(f"{value:.2f}" for value in series)
+    told = ", ".join(f"{value:.2f}" for value in series[np.isfinite(series)])
     return figure.tell(f"{title}:", words(zh="每轮的损失", en="loss of each epoch"), told)
 
 
@@ -207,5 +207,8 @@ def score_bars(rows: Sequence[ScoreRow], *, majority: float | None = None, title
         zh = f"虚线：总猜最常见的词义（{majority:.2f}）。粗线：95% 区间。"
         en = f"Dashed: always answering the most frequent sense ({majority:.2f}). Thick lines: 95% intervals."
         write(sheet, 0.3, 0.14, words(zh=zh, en=en), size=13, color=GREY)
-    told = [", ".join(f"{name} {scores[i][0]:.2f}" for name, scores in columns.items()) for i in range(len(rows))]
+    known = [
+        [(name, scores[i][0]) for name, scores in columns.items() if math.isfinite(scores[i][0])] for i in range(len(rows))
+    ]
+    told = [", ".join(f"{name} {value:.2f}" for name, value in one) for one in known]
     return figure.tell(title, "; ".join(f"{row.name}: {line}" for row, line in zip(rows, told, strict=True)))

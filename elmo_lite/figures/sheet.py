@@ -71,12 +71,16 @@ def chinese_font() -> str | None:
     return found
 
 
+def families() -> list[str]:
+    """The font families of all text, named one by one: a generic name is looked up only when drawn."""
+    return [name for name in (chinese_font(), "DejaVu Sans") if name]
+
+
 def use_style() -> None:
     """Set matplotlib's defaults for a projector: readable sizes, safe colours, Chinese characters. Every picture calls it;
     call it yourself before plots of your own."""
-    family = chinese_font()
     matplotlib.rcParams.update(_STYLE)
-    matplotlib.rcParams["font.family"] = [family, "DejaVu Sans"] if family else ["DejaVu Sans"]
+    matplotlib.rcParams["font.family"] = families()
 
 
 def words(*, zh: str, en: str) -> str:
@@ -87,8 +91,7 @@ def words(*, zh: str, en: str) -> str:
 @functools.cache
 def _characters() -> frozenset[int]:
     """Code points that our fonts can draw."""
-    names = [name for name in (chinese_font(), "DejaVu Sans") if name]
-    return frozenset(point for name in names for point in FT2Font(font_manager.findfont(name)).get_charmap())
+    return frozenset(point for name in families() for point in FT2Font(font_manager.findfont(name)).get_charmap())
 
 
 def drawable(text: str) -> str:
@@ -207,8 +210,7 @@ def _renderer() -> Any:
 @functools.lru_cache(maxsize=4096)
 def text_width(text: str, size: float) -> float:
     """Width of a text in inches."""
-    use_style()
-    look = font_manager.FontProperties(family=matplotlib.rcParams["font.family"], size=size)
+    look = font_manager.FontProperties(family=families(), size=size)
     return float(_renderer().get_text_width_height_descent(drawable(text), look, False)[0]) / 100
 
 
