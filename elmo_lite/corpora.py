@@ -236,8 +236,9 @@ class Classroom:
 def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
     """Choose what a class has time to read: at most ``tokens`` tokens for the language model.
 
-    First our own sense sentences of the training split (without their labels) and our own reading matter, then every background
-    sentence that holds a lesson word, then background sentences drawn at random. The dev and test splits are never among them.
+    First our own sense sentences of the training split (without their labels) and our own reading matter, three times;
+    then every background sentence that holds a lesson word; then background sentences drawn at random. The dev and test
+    splits are never among them.
     """
     own = [list(tokens) for tokens in dict.fromkeys(tuple(use.tokens) for use in senses(lang, split="train"))]
     everything = background(lang)
@@ -249,7 +250,8 @@ def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
         (other if lesson.isdisjoint(sentence) else about).append(sentence)
     random.Random(seed).shuffle(other)
     chosen, count = [], 0
-    for sentence in [*own, *reading.sentences, *about, *other]:
+    ours = 3 * (own + reading.sentences)
+    for sentence in [*ours, *about, *other]:
         if count + len(sentence) > tokens:
             break
         chosen.append(sentence)

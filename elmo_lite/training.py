@@ -232,12 +232,10 @@ def train(
     config = config or TrainConfig()
     check_language(config.lang)
     text = [part for sentence in check_sentences(sentences) for part in _cut(sentence, config.max_length)]
-    if len(text) < 2:
-        raise ValueError(f"training needs at least 2 sentences that are not empty, got {len(text)}")
+    if (different := len(set(map(tuple, text)))) < 2:
+        raise ValueError(f"training needs at least 2 different sentences that are not empty, got {different}")
     fingerprint = zlib.crc32("\n".join(" ".join(sentence) for sentence in text).encode("utf-8"))
-    random.Random(config.seed).shuffle(text)
-    n_held_out = min(max(1, round(len(text) * config.held_out)), 500)
-    held_out, text = text[:n_held_out], text[n_held_out:]
+    held_out, text = _hold_out(text, config)
     with torch.random.fork_rng(devices=[]), _Interruption() as interruption:
         if resume is None:
             torch.manual_seed(config.seed)
@@ -454,6 +452,18 @@ def describe(entry: dict[str, Any]) -> str:
 def _cut(sentence: list[str], longest: int) -> list[list[str]]:
     """A sentence in stretches of at most ``longest`` tokens; nothing is lost."""
     return [sentence[i : i + longest] for i in range(0, len(sentence), longest)]
+
+
+def _hold_out(text: list[list[str]], config: TrainConfig) -> tuple[list[list[str]], list[list[str]]]:
+    """Held-out and training sentences in a random order; no sentence is in both, however often the text repeats it."""
+    chance = random.Random(config.seed)
+    different = [list(sentence) for sentence in dict.fromkeys(map(tuple, text))]
+    chance.shuffle(different)
+    held_out = different[: min(max(1, round(len(different) * config.held_out)), 500)]
+    away = set(map(tuple, held_out))
+    kept = [sentence for sentence in text if tuple(sentence) not in away]
+    chance.shuffle(kept)
+    return held_out, kept
 
 
 def _check_same(model: Elmo, config: TrainConfig, fingerprint: int) -> None:

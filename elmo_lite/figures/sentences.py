@@ -42,14 +42,15 @@ SIZE, LINE = 18, 0.46  # of the sentence: points, inches a line
 def written(tokens: Sequence[str], sentence: str = "") -> list[str]:
     """Each token as it is written, with the blank before it: as in ``sentence``, if these are its tokens (capitals come
     back), otherwise by rule: no blank beside Chinese characters, before closing punctuation and clitics."""
-    pieces, place = [], 0
+    pieces, place, read = [], 0, ""
     for token in tokens:
-        start = place
-        while place < len(sentence) and sentence[place].isspace():
+        start, wanted = place, normalise(token).lower()
+        while place < len(sentence) and len(read) < len(wanted):
+            read = (read + normalise(sentence[place]).lower()).lstrip()
             place += 1
-        if normalise(sentence[place : place + len(token)]).lower() != normalise(token).lower():
+        if not read.startswith(wanted):
             break
-        place += len(token)
+        read = read[len(wanted) :]  # something is left where one character stands for several tokens: … for ...
         pieces.append(sentence[start:place])
     if len(pieces) < len(tokens):
         pieces = _by_rule(tokens)

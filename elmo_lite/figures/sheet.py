@@ -140,7 +140,7 @@ def axes(figure: Figure, left: float, bottom: float, width: float, height: float
 def canvas(figure: Figure) -> Axes:
     """Invisible axes over the whole figure that count in inches, to write on."""
     w, h = figure.get_size_inches()
-    ax = figure.add_axes((0, 0, 1, 1), xlim=(0, w), ylim=(0, h))
+    ax = figure.add_axes((0, 0, 1, 1), xlim=(0, w), ylim=(0, h), xticks=[], yticks=[])
     ax.axis("off")
     return ax
 
