@@ -29,7 +29,8 @@ class CheckpointError(ValueError):
 def write(folder: str | Path, tensors: Mapping[str, Tensor], data: Mapping[str, Any]) -> None:
     """Write a checkpoint folder, replacing an older checkpoint there. ``FileExistsError`` if something else is there."""
     folder = Path(folder).expanduser().resolve()
-    if folder.exists() and not (folder / _DATA).exists() and (folder.is_file() or any(folder.iterdir())):
+    ours = (folder / _DATA).is_file() and (folder / _TENSORS).is_file()
+    if folder.exists() and not ours and (folder.is_file() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} is there and is not a checkpoint; choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -40,11 +41,23 @@ def write(folder: str | Path, tensors: Mapping[str, Tensor], data: Mapping[str, 
         (temporary / _TENSORS).write_bytes(save({name: t.detach().contiguous() for name, t in tensors.items()}))
         if folder.exists():
             for extra in folder.iterdir():  # a model card or notes beside the checkpoint stay
-                if extra.name not in (_DATA, _TENSORS) and extra.is_file():
+                if extra.name in (_DATA, _TENSORS):
+                    continue
+                if extra.is_dir():
+                    shutil.copytree(extra, temporary / extra.name, symlinks=True)
+                else:
                     shutil.copy2(extra, temporary / extra.name)
             old = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-            os.replace(folder, old / "checkpoint")
-            os.replace(temporary, folder)
+            try:
+                os.replace(folder, old / "checkpoint")
+                try:
+                    os.replace(temporary, folder)
+                except BaseException:
+                    os.replace(old / "checkpoint", folder)
+                    raise
+            except BaseException:
+                old.rmdir()  # empty again: the old checkpoint is back in its place
+                raise
             shutil.rmtree(old)
         else:
             os.replace(temporary, folder)

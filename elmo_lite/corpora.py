@@ -119,12 +119,13 @@ def senses(lang: str, word: str | None = None, split: str | Iterable[str] | None
 
     Raises ``ValueError`` for a language, word or split that does not exist.
     """
+    check_language(lang)
     if word is not None and word not in inventory(lang):
         raise ValueError(f"no sense sentences for {word!r}; there are: {', '.join(inventory(lang))}")
     wanted = SPLITS if split is None else (split,) if isinstance(split, str) else tuple(split)
     if unknown := set(wanted) - set(SPLITS):
         raise ValueError(f"split must be among {', '.join(SPLITS)}; got {', '.join(sorted(unknown))}")
-    return [use for use in _own_senses(lang) if word in (None, use.word) and use.split in wanted]
+    return [use for use in _own_senses(check_language(lang)) if word in (None, use.word) and use.split in wanted]
 
 
 @functools.cache
@@ -146,18 +147,26 @@ def read_senses(path: str | Path, lang: str, known: dict[str, dict[str, dict[str
     if not lines or tuple(lines[0].split("\t")) != SENSE_COLUMNS:
         raise ValueError(f"{path}, line 1: the header must be {' '.join(SENSE_COLUMNS)}, separated by tabs")
     known = inventory(lang) if known is None else known
-    uses, faults = [], []
+    uses: list[Use] = []
+    faults: list[str] = []
+    lines_of: dict[tuple[str, str], list[int]] = {}
     for number, line in enumerate(lines[1:], start=2):
         if not line.strip():
             continue
         try:
-            uses.append(_read_row(line, number, lang, known))
+            use = _read_row(line, number, lang, known)
+            uses.append(use)
+            lines_of.setdefault((use.word, use.group), []).append(number)
         except ValueError as fault:
             faults.append(f"{path}, line {number}: {fault}")
     places: dict[tuple[str, str], set[str]] = {}
     for use in uses:
         places.setdefault((use.word, use.group), set()).add(use.split)
-    faults += [f"{path}: group {g} of {w} stands in several splits" for (w, g), s in places.items() if len(s) > 1]
+    faults += [
+        f"{path}, lines {', '.join(map(str, lines_of[w, g]))}: group {g} of {w} stands in several splits"
+        for (w, g), s in places.items()
+        if len(s) > 1
+    ]
     if faults:
         raise ValueError("\n".join(faults))
     return uses
@@ -175,6 +184,8 @@ def _read_row(line: str, number: int, lang: str, known: dict[str, dict[str, dict
     if genre not in GENRES:
         raise ValueError(f"genre must be one of {', '.join(GENRES)}, got {genre!r}")
     tokens, position = mark(sentence, lang, word)
+    if tokens[position][0] != word.lower()[0]:
+        raise ValueError(f"the marked {tokens[position]!r} is no form of {word!r}")
     return Use(tokens, position, sense, group or f"row-{number}", word, split, genre, sentence.translate(_BRACKETS))
 
 

@@ -20,6 +20,7 @@ from . import checkpoints
 from .bilm import BiLM, State
 from .characters import BEGIN, END, Word, encode_words
 from .corpora import data_folder
+from .language import check_language
 from .scalar_mix import mix
 from .softmax import Softmax, Vocabulary
 from .text import token_lists, tokenize
@@ -227,4 +228,7 @@ def load(name: str | Path) -> Elmo:
 
 def _config(values: dict[str, Any]) -> ElmoConfig:
     filters = tuple((int(width), int(count)) for width, count in values["filters"])
-    return ElmoConfig(**{**values, "filters": filters, "keep": tuple(values["keep"])})
+    keep = tuple(values["keep"])
+    if not all(isinstance(word, str) for word in keep):
+        raise TypeError(f"keep must hold words, got {keep}")
+    return ElmoConfig(**{**values, "filters": filters, "keep": keep, "lang": check_language(values["lang"])})

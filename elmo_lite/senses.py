@@ -265,7 +265,7 @@ def _labels(examples: Sequence[Example], folds: int) -> tuple[NDArray[np.str_], 
         raise ValueError(f"scoring needs uses of at least two senses, got {len(examples)} uses of {', '.join(names) or 'none'}")
     for name in names:
         if (n := len(np.unique(groups[senses == name]))) < folds:
-            raise ValueError(f"sense {name!r} has {n} separate sentences; {folds}-fold cross-validation needs {folds}")
+            raise ValueError(f"sense {str(name)!r} has {n} separate sentences; {folds}-fold cross-validation needs {folds}")
     return senses, groups
 
 

@@ -89,7 +89,8 @@ class Softmax(nn.Module):
         """Mean cross entropy of targets (n,) against sampled words (all words when ``negatives`` is None).
 
         Each score has log Q(word) taken off, Q being how likely the sampler draws the word: then the best scores are
-        log p(word) + constant, as with the full softmax (Jean et al. 2015). A target drawn by chance does not count twice.
+        log p(word) + constant, as with the full softmax (Jean et al. 2015). A target drawn by chance as well stays among the
+        negatives: Q is the chance of one draw, so leaving it out would make frequent words look more likely than they are.
         """
         if negatives is None:
             return F.cross_entropy(F.linear(hidden, self.weight, self.bias), targets)
@@ -97,7 +98,6 @@ class Softmax(nn.Module):
         of_target = (hidden * F.embedding(targets, self.weight)).sum(1) + self.bias[targets] - log_q[: len(targets)]
         shift = self.bias[negatives] - log_q[len(targets) :]
         of_negatives = torch.addmm(shift, hidden, F.embedding(negatives, self.weight).t())  # (n, n_negatives)
-        of_negatives = of_negatives.masked_fill(targets[:, None] == negatives, -torch.inf)
         scores = torch.cat([of_target[:, None], of_negatives], dim=1)
         return (scores.logsumexp(1) - scores[:, 0]).mean()
 

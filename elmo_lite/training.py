@@ -33,7 +33,7 @@ from .characters import encode_words
 from .elmo import Elmo, ElmoConfig, Sentence, Spelling, load
 from .language import check_language, say
 from .softmax import UNKNOWN, Vocabulary, draw_negatives
-from .text import check_sentences
+from .text import check_sentences, normalise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,7 +231,8 @@ def train(
     """
     config = config or TrainConfig()
     check_language(config.lang)
-    text = [part for sentence in check_sentences(sentences) for part in _cut(sentence, config.max_length)]
+    sentences = _as_in_use(check_sentences(sentences), config)
+    text = [part for sentence in sentences for part in _cut(sentence, config.max_length)]
     if (different := len(set(map(tuple, text)))) < 2:
         raise ValueError(f"training needs at least 2 different sentences that are not empty, got {different}")
     fingerprint = zlib.crc32("\n".join(" ".join(sentence) for sentence in text).encode("utf-8"))
@@ -267,7 +268,7 @@ class _Run:
     ) -> None:
         self.model, self.config, self.text, self.held_out, self.watch = model, config, text, held_out, watch
         self.on_epoch, self.interruption, self.progress = on_epoch, interruption, progress
-        self.stopped = False
+        self.stopped = self.broken = False
         state = model.training_state
         self.step = int(state.get("step", 0))
         self.learning = bool(state["learning"]) if state else not config.warm_start
@@ -284,8 +285,9 @@ class _Run:
         if vectors.vector_size != config.dim:
             raise ValueError(f"the static vectors are {vectors.vector_size} wide, the model {config.dim}")
         fit = EncoderFit(vectors, config)
-        if self.step == 0:
+        if not model.training_state:  # not yet begun
             start_softmax(model, vectors)
+        self._keep_good()
         name = say(zh="热启动：字符 CNN 学拼静态向量", en="warm start: characters learn to spell vectors")
         with tqdm(total=config.warm_steps, initial=self.step, desc=name, mininterval=0.5, disable=not self.progress) as bar:
             while self.step < config.warm_steps:
@@ -297,13 +299,15 @@ class _Run:
                     bar.set_postfix_str(say(zh="未学到", en="missed") + f" {model.record['missed'][-1][1]:.0%}")
         if not self.stopped:
             self.learning, self.step, self.optimiser = True, 0, self._optimiser({})
-        self._remember()
+        if not self.broken:
+            self._remember()
 
     def learn(self) -> None:
         """The language model's epochs."""
         config, model = self.config, self.model
         if self.stopped:
             return
+        self._keep_good()
         if not model.history:
             self._end_epoch(0, None, 0.0)
         plan = [len(batches(self.text, config, epoch)) for epoch in range(config.epochs)]
@@ -318,7 +322,7 @@ class _Run:
                 if self.stopped or self.step >= first + size:
                     continue
                 bar.set_description(say(zh=f"第 {epoch + 1}/{config.epochs} 轮", en=f"epoch {epoch + 1} of {config.epochs}"))
-                sums = model.training_state.pop("sums", torch.zeros(2, dtype=torch.float64))
+                sums = model.training_state.get("sums", torch.zeros(2, dtype=torch.float64)).clone()
                 for batch in batches(self.text, config, epoch)[self.step - first :]:
                     apart = torch.zeros(2, dtype=torch.float64)
                     loss = functools.partial(joint_loss, model, batch, config, apart, spelling)
@@ -326,6 +330,8 @@ class _Run:
                         break
                     sums += apart
                     bar.update()
+                if self.broken:
+                    return
                 finished = self.step == first + size
                 self._remember(None if finished else sums)
                 if finished:
@@ -345,8 +351,8 @@ class _Run:
             loss.backward()  # type: ignore[no-untyped-call]
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip_norm)
         if not (loss.isfinite() and norm.isfinite()):
-            self.stopped = True
-            told = f"the loss of step {self.step} is not finite; training stops, the model keeps its last good state"
+            told = f"the loss of step {self.step} is not finite; training stops, the model goes back to its last good state"
+            self._go_back()
             warnings.warn(told, stacklevel=4)
             return False
         for group in self.optimiser.param_groups:
@@ -354,6 +360,17 @@ class _Run:
         self.optimiser.step()
         self.step += 1
         return True
+
+    def _keep_good(self) -> None:
+        """Note a state to go back to: the weights, and what resuming from here needs."""
+        self._remember(self.model.training_state.get("sums"))
+        self.good = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}, self.model.training_state
+
+    def _go_back(self) -> None:
+        """The last good state again, after a loss that was not finite."""
+        self.stopped = self.broken = True
+        weights, self.model.training_state = self.good
+        self.model.load_state_dict(weights)
 
     def _end_epoch(self, epoch: int, losses: list[float] | None, seconds: float) -> None:
         """Write the epoch's line of ``history``, keep the watched sentences' layers, and tell the caller."""
@@ -364,6 +381,7 @@ class _Run:
         entry["training"] = evaluate(model, self.text[: len(self.held_out)])
         entry["held_out"] = evaluate(model, self.held_out)
         model.history.append(entry)
+        self._keep_good()
         if self.watch:
             model.snapshots.append(model.embed(self.watch))
         if self.progress:
@@ -447,6 +465,14 @@ def describe(entry: dict[str, Any]) -> str:
         zh=f"第 {epoch} 轮：困惑度 训练 {train}，留出 {held}；未登录词 {unknown:.1%}；{seconds:.0f} 秒",
         en=f"epoch {epoch}: perplexity training {train}, held out {held}; unknown words {unknown:.1%}; {seconds:.0f} s",
     )
+
+
+def _as_in_use(sentences: list[list[str]], config: TrainConfig) -> list[list[str]]:
+    """Tokens normalised and in the case in which the model will meet them later."""
+    form = {token: normalise(token) for sentence in sentences for token in sentence}
+    if config.model_config().lower:
+        form = {token: plain.lower() for token, plain in form.items()}
+    return [[form[token] for token in sentence] for sentence in sentences]
 
 
 def _cut(sentence: list[str], longest: int) -> list[list[str]]:
