@@ -153,57 +153,55 @@ def draw(ax: Axes, cloud: Cloud, pairs: Sequence[tuple[int, int]] = (), small: b
             chosen = np.flatnonzero((cloud.senses == sense) & ~piled[cell])[part::4]
             look = {"color": cloud.colour(sense), "marker": cloud.marker(sense)}
             dots(ax, cloud.points[chosen], s=area, alpha=0.82, zorder=2, **look)
-    for pile in np.flatnonzero(piled):
+    for number, pile in enumerate(np.flatnonzero(piled)):
         inside = cell == pile
         here = [sense for sense in cloud.present if ((cloud.senses == sense) & inside).any()]
         middle = cloud.points[inside].mean(axis=0)
         for rank, sense in enumerate(here):  # one inside the other, so that none is hidden
             look = {"color": cloud.colour(sense), "marker": cloud.marker(sense)}
             dots(ax, middle, s=(len(here) - rank) ** 2 * (60 if small else 110), zorder=3, **look)
-        above(ax, f"× {counts[pile]}", middle, 8 + 5 * len(here), size=12 if small else 14)
+        lift, up = 8 + 5 * len(here), number % 2 == 0  # by turns above and below: piles may be neighbours
+        above(ax, f"× {counts[pile]}", middle, lift if up else -lift, va="baseline" if up else "top", size=12 if small else 14)
 
 
-def label(ax: Axes, cloud: Cloud, labels: Sequence[Label], obstacles: Points | None = None) -> bool:
-    """Write labels beside their points; False, with nothing written, if one finds no good place."""
-    places = place(ax, cloud, labels, 16, apart=True, obstacles=obstacles)
-    for (text, colour, _), (x, y) in zip(labels, places or [], strict=False):
-        write(ax, x, y, text, size=16, color=colour, ha="center", va="center", zorder=7, path_effects=halo(colour))
-    return places is not None
+Box = tuple[float, float, float, float]  # of a label, in inches: centre, half its width, half its height
 
 
-def label_points(ax: Axes, cloud: Cloud, texts: Mapping[int, str]) -> None:
-    """Write some uses' words beside their points, with a thin line to the point."""
-    at = {int(row): i for i, row in enumerate(cloud.rows)}
-    chosen = [(text, at[row]) for row, text in texts.items() if row in at]
-    labels = [(text, cloud.colour(str(cloud.senses[i])), cloud.points[[i]]) for text, i in chosen]
-    for (text, colour, own), (x, y) in zip(labels, place(ax, cloud, labels, 12.5) or [], strict=False):
+def label(ax: Axes, cloud: Cloud, labels: Sequence[Label], taken: list[Box], obstacles: Points | None = None) -> bool:
+    """Write labels beside their points and add them to ``taken``; False, with nothing written, if one would hide points."""
+    size, crowded = 16, max(4, 0.04 * len(cloud.points))
+    busy = cloud.points if obstacles is None else np.vstack([cloud.points, obstacles])
+    places = place(ax, busy, labels, size, taken, apart=True)
+    if any(hidden > crowded for _, _, hidden in places):
+        taken.clear()
+        return False
+    for (text, colour, _), (x, y, _) in zip(labels, places, strict=True):
+        write(ax, x, y, text, size=size, color=colour, ha="center", va="center", zorder=7, path_effects=halo(colour))
+    return True
+
+
+def label_points(ax: Axes, cloud: Cloud, labels: Sequence[Label], taken: list[Box]) -> None:
+    """Write words in frames beside single points, with a thin line to the point."""
+    for (text, colour, own), (x, y, _) in zip(labels, place(ax, cloud.points, labels, 12.5, taken), strict=True):
         ax.plot([own[0, 0], x], [own[0, 1], y], color=colour, lw=1, zorder=4)
-        frame = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.92}
-        write(ax, x, y, text, size=12.5, ha="center", va="center", zorder=8, bbox=frame)
+        box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.92}
+        write(ax, x, y, text, size=12.5, ha="center", va="center", zorder=8, bbox=box)
 
 
 def place(
-    ax: Axes,
-    cloud: Cloud,
-    labels: Sequence[Label],
-    size: float,
-    *,
-    apart: bool = False,
-    obstacles: Points | None = None,
-) -> list[tuple[float, float]] | None:
-    """Where to write labels: near their own points (``apart``: nearer to them than to others'), on as few points as
-    possible, never on one another. Centres in data coordinates; None if a label finds no good place."""
+    ax: Axes, busy: Points, labels: Sequence[Label], size: float, taken: list[Box], *, apart: bool = False
+) -> list[tuple[float, float, int]]:
+    """Where to write labels: near their own points (``apart``: nearer to them than to others'), on as few of the ``busy``
+    points as possible, not on labels that have ``taken`` their place. For each its centre in data coordinates and how many
+    points it hides; its box is added to ``taken``."""
     wide, high = inches(ax)
     corner = np.array([ax.get_xlim()[0], ax.get_ylim()[0]])
     scale = np.array([wide, high]) / (np.array([ax.get_xlim()[1], ax.get_ylim()[1]]) - corner)  # inches a unit
-    busy = cloud.points if obstacles is None else np.vstack([cloud.points, obstacles])
     busy = (busy - corner) * scale
     middles = [((own - corner) * scale).mean(axis=0) for _, _, own in labels]
-    tall = size / 72 * 0.75 + 0.03
-    found: list[tuple[float, float]] = []
-    taken: list[tuple[float, float, float]] = []
+    tall, found = size / 72 * 0.75 + 0.05, []
     for (text, _, _), middle in zip(labels, middles, strict=True):
-        half = text_width(text, size) / 2 + 0.06
+        half = text_width(text, size) / 2 + 0.08
         grid = [(x, y) for x in np.linspace(half, wide - half, 36) for y in np.linspace(tall, high - tall, 28)]
         x, y = np.array(grid).T
         hidden = ((np.abs(busy[:, 0] - x[:, None]) < half) & (np.abs(busy[:, 1] - y[:, None]) < tall)).sum(axis=1)
@@ -212,11 +210,9 @@ def place(
         if apart and len(middles) > 1:
             nearest = np.min([np.hypot(x - other[0], y - other[1]) for other in middles if other is not middle], axis=0)
             cost += np.maximum(0, near - nearest)
-        for u, v, w in taken:
-            cost[(np.abs(x - u) < half + w) & (np.abs(y - v) < 2.2 * tall)] = np.inf
+        for u, v, w, h in taken:
+            cost[(np.abs(x - u) < half + w) & (np.abs(y - v) < tall + h)] += 1000
         best = int(np.argmin(cost))
-        if not np.isfinite(cost[best]) or hidden[best] > max(4, 0.04 * len(busy)):
-            return None
-        taken.append((x[best], y[best], half))
-        found.append((float(corner[0] + x[best] / scale[0]), float(corner[1] + y[best] / scale[1])))
+        taken.append((float(x[best]), float(y[best]), half, tall))
+        found.append((float(corner[0] + x[best] / scale[0]), float(corner[1] + y[best] / scale[1]), int(hidden[best])))
     return found

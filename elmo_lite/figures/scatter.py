@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .cloud import Cloud, Glosses, Interval, draw, frame, label, label_points, outside
+from .cloud import Box, Cloud, Glosses, Interval, draw, frame, label, label_points, outside
 from .sheet import (
     GREY,
     INK,
@@ -94,11 +94,15 @@ def sense_scatter(
     draw(ax, cloud, pairs)
     if starred:
         dots(ax, star, marker="*", s=520, color="black", lw=1.2, zorder=5)
-    own = [] if why or labels == "above" else cloud.labels()
-    named = [*own, (words(zh="静态向量：只有这一个点", en="static vector: this one point"), INK, star)] if starred else own
-    direct = label(ax, cloud, named) and bool(own)
+    taken: list[Box] = []
+    direct = labels == "direct" and not why and label(ax, cloud, cloud.labels(), taken)
     heading(sheet, title, [] if direct else cloud.key())
-    label_points(ax, cloud, texts or {})
+    at = {int(row): i for i, row in enumerate(cloud.rows)}
+    single = [
+        (text, cloud.colour(str(cloud.senses[at[i]])), cloud.points[[at[i]]]) for i, text in (texts or {}).items() if i in at
+    ]
+    named = (words(zh="静态向量：只有这一个点", en="static vector: this one point"), INK, star)
+    label_points(ax, cloud, [named, *single] if starred else single, taken)
     if why:
         write(sheet, size[0] / 2, foot + 0.4, paragraph(why, size[0] - 1.4, 15), size=15, color=GREY, ha="center", va="bottom")
     else:
@@ -194,7 +198,7 @@ def static_vs_uses(
     draw(right, cloud)
     dots(right, middle, marker="*", s=420, color="black", lw=1, zorder=5)
     rays = np.concatenate([middle + (cloud.points - middle) * share for share in (0.2, 0.4, 0.6, 0.8)])
-    direct = label(right, cloud, cloud.labels(), rays)
+    direct = label(right, cloud, cloud.labels(), [], rays)
     write(sheet, 0.3, 4.98 + foot, words(zh="静态向量", en="static vector"), size=17)
     write(sheet, 3.9, 4.98 + foot, words(zh="上下文向量", en="contextual vectors"), size=17)
     heading(sheet, "", [] if direct else cloud.key())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import functools
 import html
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ import ipywidgets
 import numpy as np
 from gensim.models import KeyedVectors
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedGroupKFold
 
 from .. import corpora, figures, senses
@@ -64,8 +66,10 @@ def drawn_share(points: Array, labels: NDArray[np.str_], folds: Folds) -> float:
     if not folds or np.ptp(points, axis=0).max() < 1e-9:
         return float("nan")
     right = np.zeros(len(labels), bool)
-    for train, test in folds:
-        right[test] = senses.new_probe().fit(points[train], labels[train]).predict(points[test]) == labels[test]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of nearly identical points: nothing to find is no fault
+        for train, test in folds:
+            right[test] = senses.new_probe().fit(points[train], labels[train]).predict(points[test]) == labels[test]
     return float(np.mean([right[labels == name].mean() for name in np.unique(labels)]))
 
 
@@ -120,8 +124,11 @@ class WordView:
         )
 
     def score(self, weights: Sequence[float]) -> float:
-        """``drawn_share`` of a mix. Gamma does not matter: the probe scales what it reads."""
-        return drawn_share(mix_picture(self.points, weights), self.labels, self.folds)
+        """``drawn_share`` of a mix; only the layers' shares matter, since the probe scales what it reads. NaN where the points
+        differ by no more than rounding."""
+        points = mix_picture(self.points, np.asarray(weights) / (sum(weights) or 1))
+        flat = np.ptp(points, axis=0).max() < 1e-5 * self.limit
+        return float("nan") if flat else drawn_share(points, self.labels, self.folds)
 
 
 # ---------------------------------------------------------------- the widget
