@@ -78,8 +78,8 @@ class Cloud:
             for s in self.present
         ]
 
-    def why_flat(self) -> str:
-        """Why there is nothing to see ("" if there is)."""
+    def why_flat(self, scale: float | None = None) -> str:
+        """Why there is nothing to see ("" if there is). Seen at a ``scale``, points that differ by rounding are the same."""
         n = len(self.points)
         if n == 0:
             return words(zh="没有可画的用例。", en="There is no use to draw.")
@@ -88,7 +88,8 @@ class Cloud:
                 zh="只有一个用例：一个点没有方向可投影。再加几个句子就能看到图。",
                 en="Only one use: a single point has no directions to project onto. Add a few sentences.",
             )
-        if np.ptp(self.points, axis=0).max() <= 1e-6 * max(1.0, np.abs(self.points).max()):
+        least = 1e-4 * scale if scale else 1e-6 * max(1.0, float(np.abs(self.points).max()))
+        if np.ptp(self.points, axis=0).max() <= least:
             return words(
                 zh=f"{n} 个用例全落在这一个点上：这些向量分不开它们。",
                 en=f"All {n} uses lie on this one point: these vectors do not tell them apart.",

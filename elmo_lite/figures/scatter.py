@@ -82,7 +82,7 @@ def sense_scatter(
     ``ValueError`` when shapes do not fit.
     """
     cloud = Cloud.of(points, senses, glosses)
-    why = cloud.why_flat()
+    why = cloud.why_flat(limit)
     if not len(cloud.points):
         return message(title, f"{why} {cloud.left_out_words()}".strip())
     below, foot = under([score_words(score, majority), note, cloud.left_out_words()], size[0] - 0.7)
@@ -159,10 +159,10 @@ def layer_panels(
         frame(ax, cloud, limit)
         draw(ax, cloud, pairs, small=True)
         write(sheet, left, top + 0.12, name, size=15)
-        if scores is not None and (score := scores[number]) is not None:
+        if scores is not None and (score := scores[number]) is not None and math.isfinite(score[0]):
             spread = f"  [{score[1]:.2f}, {score[2]:.2f}]" if math.isfinite(score[1]) else ""
             write(sheet, left + side, top + 0.12, f"{score[0]:.2f}{spread}", size=13.5, ha="right", color=GREY)
-        why = paragraph(cloud.why_flat(), side - 0.2, 12)
+        why = paragraph(cloud.why_flat(limit), side - 0.2, 12)
         write(sheet, left + side / 2, top - deep + 0.1, why, size=12, color=GREY, ha="center", va="bottom")
     write(sheet, 0.3, foot - 0.1, below, size=13.5, color=GREY, va="top", linespacing=1.25)
     return figure.tell(title, panels[0].alt(), words(zh="每层一幅：", en="One panel each:"), ", ".join(names) + ".", below)

@@ -126,7 +126,7 @@ class WordView:
     def score(self, weights: Sequence[float]) -> float:
         """``drawn_share`` of a mix; only the layers' shares matter, since the probe scales what it reads. NaN where the points
         differ by no more than rounding."""
-        points = mix_picture(self.points, np.asarray(weights) / (sum(weights) or 1))
+        points = mix_picture(self.points, [weight / (sum(weights) or 1) for weight in weights])
         flat = np.ptp(points, axis=0).max() < 1e-5 * self.limit
         return float("nan") if flat else drawn_share(points, self.labels, self.folds)
 
