@@ -229,16 +229,12 @@ def table(examples_by_word: Mapping[str, Sequence[Example]], model: Elmo, vector
     for word, examples in examples_by_word.items():
         rows = compare(examples, model, vectors)
         mixed, average, window = rows[0], rows[-2], rows[-1]
-        both = [len(members) == 2 for members in (_members(examples, e.group) for e in examples)]
-        ahead = paired_difference(examples, mixed, average, both)
+        both = sorted(i for pair in pairs(examples) for i in pair)
+        ahead = paired_difference(examples, mixed, average, [i in both for i in range(len(examples))])
         cells = [word, f"{majority(examples).value:.2f}", mixed.probe, average.probe, window.probe, mixed.drawn, mixed.nearest,
                  f"{mixed.right[both].mean():.2f}", f"{average.right[both].mean():.2f}", ahead]  # fmt: skip
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
-
-
-def _members(examples: Sequence[Example], group: str) -> list[Example]:
-    return [example for example in examples if example.group == group]
 
 
 def paired_difference(
