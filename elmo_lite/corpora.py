@@ -248,8 +248,8 @@ def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
     """Choose what a class has time to read: at most ``tokens`` tokens for the language model.
 
     First our own sense sentences of the training split (without their labels) and our own reading matter, three times;
-    then every background sentence that holds a lesson word; then background sentences drawn at random. The dev and test
-    splits are never among them.
+    then every background sentence that holds a lesson word; then background sentences drawn at random. Word2Vec reads all
+    there is, our own reading matter six times. The dev and test splits are never among either.
     """
     own = [list(tokens) for tokens in dict.fromkeys(tuple(use.tokens) for use in senses(lang, split="train"))]
     everything = background(lang)
@@ -268,9 +268,10 @@ def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
         chosen.append(sentence)
         count += len(sentence)
     described = (
-        f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens, {len(own):,} of them our own sentences"
+        f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens; {sum(map(len, ours)):,} of these tokens are "
+        f"our own: {len(own):,} sense sentences without labels and the reading matter, three times"
     )
-    return Classroom(chosen, [*own, *everything.sentences], described)
+    return Classroom(chosen, [*own, *everything.sentences, *5 * reading.sentences], described)
 
 
 @functools.cache

@@ -38,7 +38,7 @@ class ElmoConfig:
     n_layers: int = 2
     char_dim: int = 32
     filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 64), (3, 128), (4, 128), (5, 128))
-    n_highway: int = 1
+    n_highway: int = 2
     dropout: float = 0.1
     lower: bool = True
     keep: tuple[str, ...] = ()

@@ -36,6 +36,7 @@ def word2vec(
     min_count: int = 2,
     negative: int = 5,
     sample: float = 1e-3,
+    alpha: float = 0.025,
     seed: int = 1,
 ) -> KeyedVectors:
     """Skip-gram with negative sampling; repeats exactly, since it runs on one worker with a seed.
@@ -57,6 +58,7 @@ def word2vec(
         min_count=min_count,
         negative=negative,
         sample=sample,
+        alpha=alpha,
         sg=1,
         workers=1,
         seed=seed,

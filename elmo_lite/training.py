@@ -41,7 +41,8 @@ class TrainConfig:
     """The class-room configuration; every field can be changed.
 
     ``dim`` is the width of each direction. ``target_keep`` is the t of sqrt(t / frequency), the chance that a target is kept
-    (None keeps all). ``warm_steps`` bounds the fit of the character CNN to the static vectors.
+    (None keeps all). ``warm_steps`` bounds the fit of the character CNN to the static vectors; ``damping`` is the a of
+    a / (a + frequency) by which it learns frequent words more softly (None: all alike).
     """
 
     lang: str = "en"
@@ -49,22 +50,23 @@ class TrainConfig:
     n_layers: int = 2
     char_dim: int = 32
     filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 64), (3, 128), (4, 128), (5, 128))
-    n_highway: int = 1
+    n_highway: int = 2
     dropout: float = 0.1
     epochs: int = 4
     batch_tokens: int = 1024
     max_length: int = 60
-    learning_rate: float = 4e-3
+    learning_rate: float = 2e-3
     clip_norm: float = 5.0
     min_count: int = 2
     max_words: int = 30_000
     negatives: int = 1024
-    target_keep: float | None = 1e-3
+    target_keep: float | None = 3e-4
     held_out: float = 0.02
     warm_start: bool = True
-    warm_steps: int = 1000
+    warm_steps: int = 1100
     warm_batch: int = 512
     warm_rate: float = 1.5e-2
+    damping: float | None = 1e-3
     tune_characters: bool = False
     seed: int = 1
 
@@ -74,7 +76,7 @@ class TrainConfig:
         return ElmoConfig(keep=corpora.keep_words(self.lang), **{name: getattr(self, name) for name in sorted(shared)})
 
 
-CLASSROOM_WORD2VEC: dict[str, Any] = {"vector_size": 64, "epochs": 3, "min_count": 3, "window": 5, "sample": 1e-4}
+CLASSROOM_WORD2VEC: dict[str, Any] = {"vector_size": 64, "epochs": 4, "min_count": 3, "window": 5, "sample": 1e-4, "alpha": 0.05}
 
 
 def classroom(lang: str, **changes: Any) -> tuple[Elmo, KeyedVectors]:
@@ -117,9 +119,11 @@ class EncoderFit:
 
     def __init__(self, vectors: KeyedVectors, config: TrainConfig) -> None:
         self.config = config
-        self.target = standardised(vectors)
-        self.ids = encode_words(vectors.index_to_key)
         counts = torch.tensor([vectors.get_vecattr(word, "count") for word in vectors.index_to_key], dtype=torch.float64)
+        self.target = standardised(vectors)
+        if config.damping is not None:  # "the" says little, however often: smooth inverse frequency (Arora et al. 2017)
+            self.target *= (config.damping / (config.damping + counts / counts.sum())).float()[:, None]
+        self.ids = encode_words(vectors.index_to_key)
         self.chance = counts.sqrt()
         chosen = torch.Generator().manual_seed(config.seed)
         self.judged = torch.multinomial(counts, 2000, replacement=True, generator=chosen)
@@ -248,8 +252,11 @@ def train(
             model = resume if isinstance(resume, Elmo) else load(resume)
             _check_same(model, config, fingerprint)
         run = _Run(model, config, text, held_out, model.prepare(watch), on_epoch, interruption, progress)
-        run.warm_up(vectors)
-        run.learn()
+        try:
+            run.warm_up(vectors)
+            run.learn()
+        finally:
+            model.encoder.requires_grad_(True)  # as it came, whatever was held still meanwhile
     return model.eval()
 
 

@@ -53,7 +53,7 @@ SIZES = {  # tokens and sentences; a change of the tokeniser may move them a lit
         "shop reviews": (824_600, 38_100),
     },
     "en": {
-        "own reading matter": (41_080, 2_317),
+        "own reading matter": (63_640, 3_606),
         "WordNet": (2_075_000, 165_800),
         "Wikipedia excerpt": (528_000, 21_140),
         "Lee news": (65_900, 2_600),
@@ -283,6 +283,19 @@ def test_genres_are_balanced(lang: str) -> None:
             assert set(genres) == set(corpora.GENRES)
             assert max(genres.values()) <= 0.25 * genres.total()
             assert min(genres.values()) >= 4
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_no_cue_word_gives_a_sense_away(lang: str) -> None:
+    """No word stands in more than 12 % of a sense's sentences, the most frequent words of the language aside."""
+    counts = Counter(token for sentence in corpora.background(lang).sentences for token in sentence)
+    everywhere = {word for word, _ in counts.most_common(150)}
+    for word, senses in corpora.inventory(lang).items():
+        for sense in senses:
+            sentences = [set(use.tokens) for use in corpora.senses(lang, word) if use.sense == sense and not use.paired]
+            shares = Counter(token for tokens in sentences for token in tokens)
+            cues = {t: n for t, n in shares.items() if n > 0.12 * len(sentences) and t not in everywhere | form_of(word)}
+            assert cues == {}, (word, sense, cues)
 
 
 # ---------------------------------------------------------------- faulty sense files

@@ -253,6 +253,19 @@ def test_compare_shows_the_baselines(model: el.Elmo, monkeypatch: pytest.MonkeyP
     assert "0.50 [" in str(sentence.probe)
 
 
+def test_table_says_what_the_scores_say(model: el.Elmo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(senses, "score", functools.partial(score, resamples=50))
+    examples = two_sense_sentences(12)
+    head, rule, row = senses.table({"bank": examples}, model, WORDS).splitlines()
+    rows = compare(examples, model, WORDS)
+    mixed, sentence, window = rows[0], rows[-2], rows[-1]
+    ahead = paired_difference(examples, mixed, sentence)
+    wanted = ["bank", "0.50", mixed.probe, sentence.probe, window.probe, mixed.drawn, mixed.nearest,
+              f"{mixed.right.mean():.2f}", f"{sentence.right.mean():.2f}", ahead]  # fmt: skip
+    assert row.strip("| ").split(" | ") == list(map(str, wanted))
+    assert head.count("|") == rule.count("|") == row.count("|") == len(wanted) + 1
+
+
 def test_paired_difference() -> None:
     examples = two_sense_sentences(50)
     chance = np.random.default_rng(0)
