@@ -268,8 +268,8 @@ def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
         chosen.append(sentence)
         count += len(sentence)
     described = (
-        f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens; {sum(map(len, ours)):,} of these tokens are "
-        f"our own: {len(own):,} sense sentences without labels and the reading matter, three times"
+        f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens, {sum(map(len, ours)):,} of them our own: "
+        f"{len(own):,} sense sentences without labels and the reading matter, each three times"
     )
     return Classroom(chosen, [*own, *everything.sentences, *5 * reading.sentences], described)
 

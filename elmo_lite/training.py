@@ -63,7 +63,7 @@ class TrainConfig:
     target_keep: float | None = 3e-4
     held_out: float = 0.02
     warm_start: bool = True
-    warm_steps: int = 1100
+    warm_steps: int = 1300
     warm_batch: int = 512
     warm_rate: float = 1.5e-2
     damping: float | None = 1e-3
@@ -76,7 +76,14 @@ class TrainConfig:
         return ElmoConfig(keep=corpora.keep_words(self.lang), **{name: getattr(self, name) for name in sorted(shared)})
 
 
-CLASSROOM_WORD2VEC: dict[str, Any] = {"vector_size": 64, "epochs": 4, "min_count": 3, "window": 5, "sample": 1e-4, "alpha": 0.05}
+CLASSROOM_WORD2VEC: dict[str, Any] = {
+    "vector_size": 64,
+    "epochs": 4,
+    "min_count": 3,
+    "window": 5,
+    "sample": 1e-4,
+    "alpha": 0.05,
+}
 
 
 def classroom(lang: str, **changes: Any) -> tuple[Elmo, KeyedVectors]:
