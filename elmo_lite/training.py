@@ -259,11 +259,8 @@ def train(
             model = resume if isinstance(resume, Elmo) else load(resume)
             _check_same(model, config, fingerprint)
         run = _Run(model, config, text, held_out, model.prepare(watch), on_epoch, interruption, progress)
-        try:
-            run.warm_up(vectors)
-            run.learn()
-        finally:
-            model.encoder.requires_grad_(True)  # as it came, whatever was held still meanwhile
+        run.warm_up(vectors)
+        run.learn()
     return model.eval()
 
 
@@ -326,9 +323,8 @@ class _Run:
         if not model.history:
             self._end_epoch(0, None, 0.0)
         plan = [len(batches(self.text, config, epoch)) for epoch in range(config.epochs)]
-        # After a warm start the characters stay as fitted (unless told otherwise), so each word is spelled only once.
+        # After a warm start the characters stay as fitted (unless told otherwise): words are spelled once, without gradient.
         frozen = config.warm_start and not config.tune_characters
-        model.encoder.requires_grad_(not frozen)
         with torch.no_grad():
             spelling = model.spell(self.text) if frozen else None
         with tqdm(total=sum(plan), initial=self.step, mininterval=0.5, disable=not self.progress) as bar:

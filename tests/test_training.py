@@ -24,7 +24,7 @@ from elmo_lite.bilm import BiLM
 from elmo_lite.softmax import Softmax
 from elmo_lite.static import word2vec
 from elmo_lite.token_encoder import TokenEncoder
-from elmo_lite.training import batches, describe, one_cycle
+from elmo_lite.training import EncoderFit, batches, describe, one_cycle, standardised
 
 
 def tiny(**fields: Any) -> el.TrainConfig:
@@ -487,6 +487,27 @@ def test_warm_start_brings_static_vectors_in() -> None:
     missed = model.record["missed"]
     assert missed[-1][1] < 0.5  # the share of the vectors' variance that was not taken in
     assert apart(model) > 1.0
+
+
+def test_characters_learn_frequent_words_more_softly() -> None:
+    """The static vectors times a / (a + frequency); unchanged without damping."""
+    vectors = word2vec(toy_text(300), vector_size=12)
+    counts = np.array([vectors.get_vecattr(word, "count") for word in vectors.index_to_key])
+    damped, plain = (EncoderFit(vectors, tiny(damping=a)).target for a in (0.02, None))
+    assert torch.equal(plain, standardised(vectors))
+    share = damped.norm(dim=1) / plain.norm(dim=1)
+    np.testing.assert_allclose(share, 0.02 / (0.02 + counts / counts.sum()), rtol=1e-5)
+    assert share[0] < share[-1]  # the most frequent word comes first
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_characters_stay_as_fitted_unless_tuned(tune: bool) -> None:
+    text = toy_text(200)
+    fitted = train(text, tiny(epochs=0, tune_characters=tune)).encoder
+    taught = train(text, tiny(epochs=1, tune_characters=tune)).encoder
+    before, after = fitted.state_dict(), taught.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before) is not tune
+    assert all(parameter.requires_grad for parameter in taught.parameters())
 
 
 def test_warm_start_vectors_must_fit() -> None:
