@@ -247,7 +247,7 @@ class Classroom:
 def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
     """Choose what a class has time to read: at most ``tokens`` tokens for the language model.
 
-    First our own sense sentences of the training split (without their labels) and our own reading matter, three times;
+    First our own sense sentences of the training split (without their labels) and our own reading matter;
     then every background sentence that holds a lesson word; then background sentences drawn at random. Word2Vec reads all
     there is, our own reading matter six times. The dev and test splits are never among either.
     """
@@ -261,7 +261,7 @@ def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
         (other if lesson.isdisjoint(sentence) else about).append(sentence)
     random.Random(seed).shuffle(other)
     chosen, count = [], 0
-    ours = 3 * (own + reading.sentences)
+    ours = own + reading.sentences
     for sentence in [*ours, *about, *other]:
         if count + len(sentence) > tokens:
             break
@@ -269,7 +269,7 @@ def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
         count += len(sentence)
     described = (
         f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens, {sum(map(len, ours)):,} of them our own: "
-        f"{len(own):,} sense sentences without labels and the reading matter, each three times"
+        f"{len(own):,} sense sentences without labels and the reading matter"
     )
     return Classroom(chosen, [*own, *everything.sentences, *5 * reading.sentences], described)
 

@@ -26,7 +26,13 @@ from .scalar_mix import mix
 Array = NDArray[np.floating[Any]]
 
 
-EQUAL_MIX = (1 / 3, 1 / 3, 1 / 3)
+def context_mix(n_layers: int) -> list[float]:
+    """The weights used where none are given: equal shares of the LSTM layers, nothing of layer 0.
+
+    Layer 0 is the same for every use of a spelling; it tells "apple" from "apples", never one use from another.
+    ``n_layers`` counts layer 0; with no layer above it, layer 0 is all there is.
+    """
+    return [0.0] + [1 / (n_layers - 1)] * (n_layers - 1) if n_layers > 1 else [1.0]
 
 
 class Example(Protocol):
@@ -101,11 +107,11 @@ def _average(tokens: Sequence[str], vectors: KeyedVectors) -> Array:
 
 
 def vectors_of(examples: Sequence[Example], embedder: Embedder, weights: Sequence[float] | None = None) -> Array:
-    """One vector a use, (n_examples, dim): an Elmo's layer mix (equal shares if ``weights`` is None), a word's static
+    """One vector a use, (n_examples, dim): an Elmo's layer mix (``context_mix`` if ``weights`` is None), a word's static
     vector, or whatever a callable gives for the examples."""
     if isinstance(embedder, Elmo):
         layers = use_layers(examples, embedder)
-        return mix(layers, [1 / len(layers)] * len(layers) if weights is None else weights)
+        return mix(layers, context_mix(len(layers)) if weights is None else weights)
     if isinstance(embedder, KeyedVectors):
         return static_points(examples, embedder)
     return np.asarray(embedder(examples))
@@ -116,7 +122,7 @@ def vectors_of(examples: Sequence[Example], embedder: Embedder, weights: Sequenc
 
 @dataclass(frozen=True)
 class Basis:
-    """One PCA basis for all layers, each layer centred by its own mean, so that the picture is linear in the weights:
+    """One PCA basis V for all layers, each layer centred by its own mean, so that the picture is linear in the weights:
     points = gamma * sum_j s_j (h_j - mean_j) V.  ``means`` (n_layers, dim), ``directions`` V (dim, 2)."""
 
     means: Array
@@ -132,10 +138,11 @@ class Basis:
 
 
 def joint_basis(layers: Array) -> Basis:
-    """Fit the basis on (n_layers, n, dim). Signs are fixed (the largest entry of each direction is positive), so that the
+    """Fit the basis on (n_layers, n, dim): on all layers above layer 0, which knows no context. Signs are fixed (the largest entry of each direction is positive), so that the
     same vectors always give the same picture. ``ValueError`` with fewer than 2 different points to draw."""
     means = layers.mean(axis=1)
-    centred = (layers - means[:, None]).reshape(-1, layers.shape[2])
+    fitted = slice(min(1, len(layers) - 1), None)  # a direction spent on layer 0 would show spellings, such as the plural
+    centred = (layers - means[:, None])[fitted].reshape(-1, layers.shape[2])
     _, strength, directions = np.linalg.svd(centred, full_matrices=False)
     if len(strength) < 2 or strength[0] < 1e-9:
         raise ValueError("a picture needs at least 2 different points")
@@ -174,7 +181,7 @@ def score(
     senses, groups = _labels(examples, folds)
     if isinstance(embedder, Elmo):
         layers = use_layers(examples, embedder)
-        shares = [1 / len(layers)] * len(layers) if weights is None else weights
+        shares = context_mix(len(layers)) if weights is None else weights
         vectors, points = mix(layers, shares), joint_basis(layers).points(layers, shares)
     else:
         vectors = vectors_of(examples, embedder)

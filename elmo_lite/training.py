@@ -42,7 +42,7 @@ class TrainConfig:
 
     ``dim`` is the width of each direction. ``target_keep`` is the t of sqrt(t / frequency), the chance that a target is kept
     (None keeps all). ``warm_steps`` bounds the fit of the character CNN to the static vectors; ``damping`` is the a of
-    a / (a + frequency) by which it learns frequent words more softly (None: all alike).
+    a / (a + frequency) by which frequent words are learned more softly and drawn less often (None: all alike).
     """
 
     lang: str = "en"
@@ -55,7 +55,7 @@ class TrainConfig:
     epochs: int = 4
     batch_tokens: int = 1024
     max_length: int = 60
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-3
     clip_norm: float = 5.0
     min_count: int = 2
     max_words: int = 30_000
@@ -63,9 +63,9 @@ class TrainConfig:
     target_keep: float | None = 3e-4
     held_out: float = 0.02
     warm_start: bool = True
-    warm_steps: int = 1300
-    warm_batch: int = 512
-    warm_rate: float = 1.5e-2
+    warm_steps: int = 2400
+    warm_batch: int = 256
+    warm_rate: float = 6e-3
     damping: float | None = 1e-3
     tune_characters: bool = False
     seed: int = 1
@@ -121,19 +121,42 @@ def start_softmax(model: Elmo, vectors: KeyedVectors) -> None:
         model.softmax.bias.copy_((counts / counts.mean() * model.softmax.keep).log())
 
 
+def start_bilm(model: Elmo, remember: float = 0.8, share: float = 0.25) -> None:
+    """Start every LSTM as a running average of what it reads: c_t = ``remember`` * c_(t-1) + tanh(``share`` * x_t) / 2.
+
+    The forget gates stand at ``remember``, the other gates half open, the candidate is the input itself; a tenth of the
+    random start stays, so that no two units are alike. With static vectors below, the states are sentence averages that
+    know near words from far ones, and the language model goes on from there.
+    """
+    dim = model.config.dim
+    with torch.no_grad():
+        for lstm in (*model.bilm.forward_layers, *model.bilm.backward_layers):  # rows: input, forget, candidate, output
+            lstm.weight_ih_l0.mul_(0.1)
+            lstm.weight_hh_l0.mul_(0.1)
+            lstm.weight_ih_l0[2 * dim : 3 * dim] += share * torch.eye(dim)
+            lstm.bias_ih_l0.zero_()
+            lstm.bias_hh_l0.zero_()
+            lstm.bias_ih_l0[dim : 2 * dim] = math.log(remember / (1 - remember))
+
+
 class EncoderFit:
-    """Teaches the character CNN to spell out static vectors: mean squared error, words drawn by the root of their count."""
+    """Teaches the character CNN to spell out static vectors: mean squared error, words drawn by their damped count.
+
+    Damping is a / (a + frequency), smooth inverse frequency (Arora et al. 2017): "the" says little, however often. It scales
+    the vector of a word and the chance that the word is drawn.
+    """
 
     def __init__(self, vectors: KeyedVectors, config: TrainConfig) -> None:
         self.config = config
         counts = torch.tensor([vectors.get_vecattr(word, "count") for word in vectors.index_to_key], dtype=torch.float64)
-        self.target = standardised(vectors)
-        if config.damping is not None:  # "the" says little, however often: smooth inverse frequency (Arora et al. 2017)
-            self.target *= (config.damping / (config.damping + counts / counts.sum())).float()[:, None]
+        damping = torch.ones_like(counts)
+        if config.damping is not None:
+            damping = config.damping / (config.damping + counts / counts.sum())
+        self.target = standardised(vectors) * damping.float()[:, None]
         self.ids = encode_words(vectors.index_to_key)
-        self.chance = counts.sqrt()
+        self.chance = counts * damping
         chosen = torch.Generator().manual_seed(config.seed)
-        self.judged = torch.multinomial(counts, 2000, replacement=True, generator=chosen)
+        self.judged = torch.multinomial(self.chance, 2000, replacement=True, generator=chosen)
 
     def loss(self, model: Elmo) -> Tensor:
         """Squared error of one random batch of words."""
@@ -142,7 +165,7 @@ class EncoderFit:
 
     @torch.no_grad()
     def missed(self, model: Elmo) -> float:
-        """Share of the vectors' variance that the CNN misses, words weighted by their count (1 is nothing learned)."""
+        """Share of the vectors' variance that the CNN misses, words weighted as they are drawn (1 is nothing learned)."""
         target = self.target[self.judged]
         return (F.mse_loss(model.encoder(self.ids[self.judged]), target) / target.var(0, correction=0).mean()).item()
 
@@ -288,7 +311,7 @@ class _Run:
         model.train()
 
     def warm_up(self, vectors: KeyedVectors | None) -> None:
-        """Fit the character CNN to static vectors and start the softmax from them."""
+        """Fit the character CNN to static vectors, start the softmax from them and the LSTMs as running averages."""
         if self.learning:
             return
         config, model = self.config, self.model
@@ -299,6 +322,7 @@ class _Run:
         fit = EncoderFit(vectors, config)
         if not model.training_state:  # not yet begun
             start_softmax(model, vectors)
+            start_bilm(model)
         self._keep_good()
         name = say(zh="热启动：字符 CNN 学拼静态向量", en="warm start: characters learn to spell vectors")
         with tqdm(total=config.warm_steps, initial=self.step, desc=name, mininterval=0.5, disable=not self.progress) as bar:

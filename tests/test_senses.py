@@ -12,7 +12,17 @@ from helpers import random_model
 
 import elmo_lite as el
 from elmo_lite import corpora, senses
-from elmo_lite.senses import Basis, compare, joint_basis, majority, paired_difference, pca_points, probe_right, score
+from elmo_lite.senses import (
+    Basis,
+    compare,
+    context_mix,
+    joint_basis,
+    majority,
+    paired_difference,
+    pca_points,
+    probe_right,
+    score,
+)
 
 
 class Planted(NamedTuple):
@@ -216,7 +226,7 @@ def test_vectors_of_uses_are_those_at_the_place(model: el.Elmo) -> None:
     assert layers.shape == (3, 12, 24)
     for i, example in enumerate(examples):
         np.testing.assert_allclose(layers[:, i], model.embed([example.tokens])[0][:, example.position], atol=1e-5)
-    np.testing.assert_allclose(senses.vectors_of(examples, model), layers.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(senses.vectors_of(examples, model), layers[1:].mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(senses.vectors_of(examples, model, (0, 0, 1)), layers[2], atol=1e-6)
     np.testing.assert_array_equal(senses.vectors_of(examples, WORDS), senses.static_points(examples, WORDS))
     np.testing.assert_array_equal(senses.vectors_of(examples, lambda e: np.ones((len(e), 2))), np.ones((12, 2)))
@@ -307,6 +317,14 @@ def test_joint_basis_finds_the_strongest_directions() -> None:
     points = chance.normal(size=(2, 200, 5)) * [0.1, 9, 0.1, 4, 0.1]
     directions = joint_basis(points).directions
     assert np.abs(directions).argmax(axis=0).tolist() == [1, 3]
+
+
+def test_layer_0_neither_turns_the_basis_nor_enters_the_mix_unasked() -> None:
+    """Its spellings would take a direction of the picture that says nothing about context."""
+    layers = np.random.default_rng(1).normal(size=(3, 60, 5)) * [0.1, 9, 0.1, 4, 0.1]
+    layers[0] *= [900, 1, 1, 1, 1]
+    assert np.abs(joint_basis(layers).directions).argmax(axis=0).tolist() == [1, 3]
+    assert context_mix(3) == [0, 0.5, 0.5] and context_mix(2) == [0, 1] and context_mix(1) == [1]
 
 
 def test_joint_basis_signs_are_stable() -> None:

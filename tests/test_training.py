@@ -24,7 +24,7 @@ from elmo_lite.bilm import BiLM
 from elmo_lite.softmax import Softmax
 from elmo_lite.static import word2vec
 from elmo_lite.token_encoder import TokenEncoder
-from elmo_lite.training import EncoderFit, batches, describe, one_cycle, standardised
+from elmo_lite.training import EncoderFit, batches, describe, one_cycle, standardised, start_bilm
 
 
 def tiny(**fields: Any) -> el.TrainConfig:
@@ -83,7 +83,7 @@ def test_rules_are_learned_in_both_directions(warm_start: bool) -> None:
     rules = tiny(
         warm_start=warm_start,
         tune_characters=True,
-        epochs=5,
+        epochs=10,  # LSTMs that start as averages come to order later than random ones (5 epochs)
         dim=16,
         learning_rate=3e-2,
         negatives=6,
@@ -498,6 +498,42 @@ def test_characters_learn_frequent_words_more_softly() -> None:
     share = damped.norm(dim=1) / plain.norm(dim=1)
     np.testing.assert_allclose(share, 0.02 / (0.02 + counts / counts.sum()), rtol=1e-5)
     assert share[0] < share[-1]  # the most frequent word comes first
+
+
+def test_characters_are_asked_for_words_by_their_damped_count() -> None:
+    vectors = word2vec(toy_text(300), vector_size=12)
+    counts = np.array([vectors.get_vecattr(word, "count") for word in vectors.index_to_key])
+    damped, plain = (EncoderFit(vectors, tiny(damping=a)).chance.numpy() for a in (0.02, None))
+    np.testing.assert_allclose(plain, counts)
+    np.testing.assert_allclose(damped, counts * 0.02 / (0.02 + counts / counts.sum()))
+
+
+def test_lstms_start_as_running_averages() -> None:
+    """A word leaves its vector in the state of its place, and ``remember`` times as much of it at each place further on."""
+    model = train(toy_text(60), tiny(epochs=0))
+    start_bilm(model, remember=0.8, share=1e-3)  # so small that no gate and no tanh leaves its straight part
+    for lstm in (*model.bilm.forward_layers, *model.bilm.backward_layers):
+        with torch.no_grad():
+            lstm.weight_hh_l0.zero_()
+            lstm.weight_ih_l0[: 2 * model.config.dim] = 0
+            lstm.weight_ih_l0[3 * model.config.dim :] = 0
+            lstm.weight_ih_l0[2 * model.config.dim : 3 * model.config.dim] = 1e-3 * torch.eye(model.config.dim)
+            words = torch.zeros(1, 6, model.config.dim)
+            words[0, 1] = torch.linspace(-1, 1, model.config.dim)
+            states = lstm(words)[0][0]
+        expected = [0.0, *(0.25e-3 * 0.8**k for k in range(5))]  # half of it enters the cell, half of the cell is shown
+        for state, share in zip(states, expected, strict=True):
+            np.testing.assert_allclose(state.numpy(), share * words[0, 1].numpy(), atol=1e-8)
+
+
+def test_the_running_average_is_the_start_of_training() -> None:
+    """Before the first step of the language model the forget gates stand at 0.8; from scratch they do not."""
+    for warm_start in (True, False):
+        model = train(toy_text(60), tiny(epochs=0, warm_start=warm_start))
+        dim = model.config.dim
+        for lstm in (*model.bilm.forward_layers, *model.bilm.backward_layers):
+            forget = torch.sigmoid(lstm.bias_ih_l0 + lstm.bias_hh_l0)[dim : 2 * dim]
+            assert torch.allclose(forget, torch.tensor(0.8), atol=1e-6) is warm_start
 
 
 @pytest.mark.parametrize("tune", [False, True])
