@@ -138,8 +138,11 @@ class Basis:
 
 
 def joint_basis(layers: Array) -> Basis:
-    """Fit the basis on (n_layers, n, dim): on all layers above layer 0, which knows no context. Signs are fixed (the largest entry of each direction is positive), so that the
-    same vectors always give the same picture. ``ValueError`` with fewer than 2 different points to draw."""
+    """Fit the basis on (n_layers, n, dim): on all layers above layer 0, which knows no context.
+
+    Signs are fixed (the largest entry of each direction is positive), so that the same vectors always give the same
+    picture. ``ValueError`` with fewer than 2 different points to draw.
+    """
     means = layers.mean(axis=1)
     fitted = slice(min(1, len(layers) - 1), None)  # a direction spent on layer 0 would show spellings, such as the plural
     centred = (layers - means[:, None])[fitted].reshape(-1, layers.shape[2])
