@@ -143,12 +143,15 @@ def joint_basis(layers: Array) -> Basis:
     Signs are fixed (the largest entry of each direction is positive), so that the same vectors always give the same
     picture. ``ValueError`` with fewer than 2 different points to draw.
     """
+    too_few = "a picture needs at least 2 different points"
+    if layers.shape[1] < 2:
+        raise ValueError(too_few)
     means = layers.mean(axis=1)
     fitted = slice(min(1, len(layers) - 1), None)  # a direction spent on layer 0 would show spellings, such as the plural
     centred = (layers - means[:, None])[fitted].reshape(-1, layers.shape[2])
     _, strength, directions = np.linalg.svd(centred, full_matrices=False)
     if len(strength) < 2 or strength[0] < 1e-9:
-        raise ValueError("a picture needs at least 2 different points")
+        raise ValueError(too_few)
     v = directions[:2].T
     return Basis(means, v * np.sign(v[np.abs(v).argmax(axis=0), [0, 1]]))
 
