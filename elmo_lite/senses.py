@@ -147,9 +147,9 @@ def joint_basis(layers: Array) -> Basis:
     if layers.shape[1] < 2:
         raise ValueError(too_few)
     means = layers.mean(axis=1)
-    fitted = slice(min(1, len(layers) - 1), None)  # a direction spent on layer 0 would show spellings, such as the plural
-    centred = (layers - means[:, None])[fitted].reshape(-1, layers.shape[2])
-    _, strength, directions = np.linalg.svd(centred, full_matrices=False)
+    centred = layers - means[:, None]
+    fitted = centred[1:] if len(layers) > 1 else centred  # a direction spent on layer 0 would show spellings (the plural)
+    _, strength, directions = np.linalg.svd(fitted.reshape(-1, layers.shape[2]), full_matrices=False)
     if len(strength) < 2 or strength[0] < 1e-9:
         raise ValueError(too_few)
     v = directions[:2].T
