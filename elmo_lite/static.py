@@ -42,8 +42,9 @@ def word2vec(
     """Skip-gram with negative sampling; repeats exactly, since it runs on one worker with a seed.
 
     ``sentences`` are lists of tokens (``TypeError`` for strings, ``ValueError`` for blank tokens). ``alpha`` is the learning
-    rate at the start; it falls in a straight line. The result is a gensim ``KeyedVectors`` (n_words, vector_size), with
-    ``epoch_losses``: the loss of each epoch, in nats a token of the text.
+    rate at the start; it falls in a straight line. Sentences are read in the order given: shuffle a text that is sorted. The
+    result is a gensim ``KeyedVectors`` (n_words, vector_size), with ``epoch_losses``: the loss of each epoch, in nats a token
+    of the text.
     ``ValueError`` says how many words there were when ``min_count`` leaves none.
     """
     text = check_sentences(sentences)

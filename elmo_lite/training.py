@@ -17,6 +17,7 @@ import threading
 import time
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ CLASSROOM_WORD2VEC: dict[str, Any] = {
     "vector_size": 64,
     "epochs": 4,
     "min_count": 3,
-    "window": 5,
+    "window": 6,
     "sample": 1e-4,
     "alpha": 0.05,
 }
@@ -142,11 +143,12 @@ def start_bilm(model: Elmo, remember: float = 0.8, share: float = 0.25) -> None:
 class EncoderFit:
     """Teaches the character CNN to spell out static vectors: mean squared error, words drawn by their damped count.
 
-    Damping is a / (a + frequency), smooth inverse frequency (Arora et al. 2017): "the" says little, however often. It scales
-    the vector of a word and the chance that the word is drawn.
+    The count is that in ``text``, which the language model will read, plus a twentieth of that in the static vectors' own
+    text: other words are met too, only less often. Damping is a / (a + frequency), smooth inverse frequency (Arora et al.
+    2017): "the" says little, however often. It scales the vector of a word and the chance that the word is drawn.
     """
 
-    def __init__(self, vectors: KeyedVectors, config: TrainConfig) -> None:
+    def __init__(self, vectors: KeyedVectors, text: Iterable[Sequence[str]], config: TrainConfig) -> None:
         self.config = config
         counts = torch.tensor([vectors.get_vecattr(word, "count") for word in vectors.index_to_key], dtype=torch.float64)
         damping = torch.ones_like(counts)
@@ -154,7 +156,9 @@ class EncoderFit:
             damping = config.damping / (config.damping + counts / counts.sum())
         self.target = standardised(vectors) * damping.float()[:, None]
         self.ids = encode_words(vectors.index_to_key)
-        self.chance = counts * damping
+        read = Counter(word for sentence in text for word in sentence)
+        reads = torch.tensor([read[word] for word in vectors.index_to_key], dtype=torch.float64)
+        self.chance = (reads + 0.05 * counts) * damping
         chosen = torch.Generator().manual_seed(config.seed)
         self.judged = torch.multinomial(self.chance, 2000, replacement=True, generator=chosen)
 
@@ -319,7 +323,7 @@ class _Run:
             vectors = static.word2vec(self.text, vector_size=config.dim, min_count=config.min_count, seed=config.seed)
         if vectors.vector_size != config.dim:
             raise ValueError(f"the static vectors are {vectors.vector_size} wide, the model {config.dim}")
-        fit = EncoderFit(vectors, config)
+        fit = EncoderFit(vectors, self.text, config)
         if not model.training_state:  # not yet begun
             start_softmax(model, vectors)
             start_bilm(model)

@@ -20,6 +20,7 @@ from elmo_lite.scalar_mix import mix
 from elmo_lite.widgets import MixExplorer, describe_mix, drawn_share, mix_picture
 
 EQUAL = [0.33, 0.33, 0.33]
+START = [0, 0.5, 0.5]
 
 
 def some_uses() -> list[corpora.Use]:
@@ -91,7 +92,8 @@ def test_the_live_score_is_the_probe_of_senses(explorer: MixExplorer) -> None:
 
 def test_E3_what_the_sliders_show_is_drawn(explorer: MixExplorer) -> None:
     points = explorer.view.points
-    assert explorer.mix == (EQUAL, 1.0)
+    assert explorer.mix == (START, 1.0) and senses.context_mix(3) == START
+    assert np.allclose(explorer.points, 0.5 * points[1:].sum(axis=0))
     for layer in range(3):
         explorer.buttons[layer].click()
         assert [slider.value for slider in explorer.weights] == np.eye(3)[layer].tolist()
@@ -99,6 +101,9 @@ def test_E3_what_the_sliders_show_is_drawn(explorer: MixExplorer) -> None:
         assert f"1.00 × layer {layer}" in explorer.line.value
     explorer.buttons[3].click()
     assert explorer.mix == (EQUAL, 1.0) and np.allclose(explorer.points, 0.33 * points.sum(axis=0))
+    explorer.buttons[4].click()
+    assert explorer.mix == (START, 1.0)
+    explorer.set(EQUAL)
     explorer.gamma.value = 0.5
     assert np.allclose(explorer.points, 0.165 * points.sum(axis=0))
     explorer.set([0, 0, 0])
@@ -120,7 +125,7 @@ def test_W1_one_picture_whatever_is_moved_and_run_again() -> None:
         pictures = {bytes(explorer.image.value)}
         for slider in explorer.weights:
             for step in range(10):
-                slider.value = round(0.05 + 0.09 * step, 2)
+                slider.value = round(0.04 + 0.09 * step, 2)
                 pictures.add(bytes(explorer.image.value))
         assert len(pictures) > 20  # the one image was redrawn; layer 0 sees the same word everywhere and moves nothing
         counts.add(observers(explorer))
@@ -176,7 +181,7 @@ def test_W5_a_saved_notebook_shows_a_picture_and_says_run_this_cell(explorer: Mi
     assert metadata["image/png"]["alt"] == data["text/plain"]
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == explorer.box.model_id
     still = explorer.still()
-    assert still.png().startswith(b"\x89PNG") and "layer 0, layer 1, layer 2, equal mix" in still.alt
+    assert still.png().startswith(b"\x89PNG") and "layer 0, layer 1, layer 2, LSTM layers, equal" in still.alt
     view = explorer.view
     assert f"always answering the most frequent sense: {view.majority:.2f}" in still.alt
     shown = [text.get_text().replace("\n", " ") for ax in still.axes for text in ax.texts]

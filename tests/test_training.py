@@ -493,7 +493,7 @@ def test_characters_learn_frequent_words_more_softly() -> None:
     """The static vectors times a / (a + frequency); unchanged without damping."""
     vectors = word2vec(toy_text(300), vector_size=12)
     counts = np.array([vectors.get_vecattr(word, "count") for word in vectors.index_to_key])
-    damped, plain = (EncoderFit(vectors, tiny(damping=a)).target for a in (0.02, None))
+    damped, plain = (EncoderFit(vectors, [], tiny(damping=a)).target for a in (0.02, None))
     assert torch.equal(plain, standardised(vectors))
     share = damped.norm(dim=1) / plain.norm(dim=1)
     np.testing.assert_allclose(share, 0.02 / (0.02 + counts / counts.sum()), rtol=1e-5)
@@ -503,9 +503,13 @@ def test_characters_learn_frequent_words_more_softly() -> None:
 def test_characters_are_asked_for_words_by_their_damped_count() -> None:
     vectors = word2vec(toy_text(300), vector_size=12)
     counts = np.array([vectors.get_vecattr(word, "count") for word in vectors.index_to_key])
-    damped, plain = (EncoderFit(vectors, tiny(damping=a)).chance.numpy() for a in (0.02, None))
-    np.testing.assert_allclose(plain, counts)
-    np.testing.assert_allclose(damped, counts * 0.02 / (0.02 + counts / counts.sum()))
+    rare = vectors.index_to_key[-1]
+    text = [[rare, rare], ["unknown", rare]]
+    damped, plain = (EncoderFit(vectors, text, tiny(damping=a)).chance.numpy() for a in (0.02, None))
+    asked = 0.05 * counts
+    asked[-1] += 3  # of the text that the language model will read
+    np.testing.assert_allclose(plain, asked)
+    np.testing.assert_allclose(damped, asked * 0.02 / (0.02 + counts / counts.sum()))
 
 
 def test_lstms_start_as_running_averages() -> None:

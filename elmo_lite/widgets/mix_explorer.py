@@ -69,7 +69,7 @@ def drawn_share(points: Array, labels: NDArray[np.str_], folds: Folds) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of nearly identical points: nothing to find is no fault
         for train, test in folds:
-            right[test] = senses.new_probe().fit(points[train], labels[train]).predict(points[test]) == labels[test]
+            right[test] = senses.new_probe(points.shape[1]).fit(points[train], labels[train]).predict(points[test]) == labels[test]
     return float(np.mean([right[labels == name].mean() for name in np.unique(labels)]))
 
 
@@ -138,9 +138,10 @@ class MixExplorer:
     """Sliders for layer weights and gamma over the scatter of a word's uses. Show it as the last line of a cell.
 
     ``examples`` are uses of one or several words, such as ``corpora.senses("en")``; the second argument is an ``Elmo``, or
-    layers (n_layers, n_examples, dim) that were computed before. With static ``vectors`` the score of the sentence average,
-    drawn in two dimensions of its own, stands beside the mix's. ``live=True`` redraws while a slider moves, otherwise
-    when it is let go. ``ValueError`` without examples or when layers don't fit them.
+    layers (n_layers, n_examples, dim) that were computed before. The sliders start from ``senses.context_mix``, as the scores
+    do. With static ``vectors`` the score of the sentence average, drawn in two dimensions of its own, stands beside the
+    mix's. ``live=True`` redraws while a slider moves, otherwise when it is let go. ``ValueError`` without examples or when
+    layers don't fit them.
     """
 
     def __init__(
@@ -175,12 +176,13 @@ class MixExplorer:
         look = {"step": 0.01, "readout_format": ".2f", "continuous_update": live, "layout": wide, "style": style}
         self.word = ipywidgets.Dropdown(options=list(self.views), description=say(zh="词", en="word"), layout=wide, style=style)
         self.weights = [
-            ipywidgets.FloatSlider(value=round(1 / n_layers, 2), min=0, max=1, description=layer_name(j), **look)
-            for j in range(n_layers)
+            ipywidgets.FloatSlider(value=round(weight, 2), min=0, max=1, description=layer_name(j), **look)
+            for j, weight in enumerate(senses.context_mix(n_layers))
         ]
         self.gamma = ipywidgets.FloatSlider(value=1, min=0, max=2, description="γ", **look)
         presets = {layer_name(j): [float(i == j) for i in range(n_layers)] for j in range(n_layers)}
         presets[say(zh="等权", en="equal")] = [round(1 / n_layers, 2)] * n_layers
+        presets["LSTM"] = [round(weight, 2) for weight in senses.context_mix(n_layers)]
         self.buttons = [ipywidgets.Button(description=name, layout=ipywidgets.Layout(width="84px")) for name in presets]
         self.image = ipywidgets.Image(format="png", layout=ipywidgets.Layout(width="860px", max_width="100%"))
         self.line = ipywidgets.HTML()
@@ -269,16 +271,16 @@ class MixExplorer:
         )
 
     def still(self, scores: Sequence[figures.Interval | None] | None = None) -> figures.Picture:
-        """A static picture of the same: each layer alone and the equal mix, for where no kernel runs. ``scores`` of the panels
-        (with intervals) replace those computed here."""
+        """A static picture of the same: each layer alone and the mix the sliders start from, for where no kernel runs.
+        ``scores`` of the panels (with intervals) replace those computed here."""
         view, n = self.view, len(self.weights)
-        mixes = [*np.eye(n).tolist(), [1 / n] * n]
+        mixes = [*np.eye(n).tolist(), senses.context_mix(n)]
         if scores is None and view.folds:
             scores = [(view.score(weights), np.nan, np.nan) for weights in mixes]
         return figures.layer_panels(
             np.stack([mix_picture(view.points, weights) for weights in mixes]),
             view.labels.tolist(),
-            [*(layer_name(j) for j in range(n)), say(zh="等权混合", en="equal mix")],
+            [*(layer_name(j) for j in range(n)), say(zh="LSTM 层等权", en="LSTM layers, equal")],
             title=view.word,
             glosses=view.glosses,
             scores=scores,
