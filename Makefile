@@ -33,7 +33,7 @@ models: $(VENV)/.for-lab
 	$(VENV_PYTHON) -m elmo_lite classroom en --out data/pretrained/en
 
 report: $(VENV)/.for-lab
-	for lang in zh en; do $(VENV_PYTHON) -m elmo_lite classroom $$lang || exit 1; done
+	for lang in zh en; do $(VENV_PYTHON) -m elmo_lite classroom $$lang --model $$lang || exit 1; done
 	for lang in zh en; do $(VENV_PYTHON) -m elmo_lite classroom $$lang --from-scratch || exit 1; done
 
 clean:

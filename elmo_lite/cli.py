@@ -307,6 +307,13 @@ def _add_classroom(commands: Any) -> None:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help=say(zh="存放模型", en="save the model there"))
     parser.add_argument("--words", nargs="*", metavar="WORD", help=say(zh="只看这些词", en="score these words only"))
     parser.add_argument(
+        "--model",
+        metavar="FOLDER",
+        help=say(
+            zh="不训练，只给这个模型打分（zh、en 是随附的）", en="train nothing, score this model (zh, en: the shipped ones)"
+        ),
+    )
+    parser.add_argument(
         "--from-scratch", action="store_true", help=say(zh="不用热启动，从零训练", en="no warm start: train from scratch")
     )
 
@@ -314,16 +321,24 @@ def _add_classroom(commands: Any) -> None:
 def _classroom(options: argparse.Namespace) -> int:
     import time
 
-    from . import corpora, senses
-    from .training import classroom
+    from . import corpora, senses, static
+    from .elmo import load
+    from .training import CLASSROOM_WORD2VEC, classroom
 
     began = time.perf_counter()
-    model, vectors = classroom(options.lang, **({"warm_start": False} if options.from_scratch else {}))
-    seconds = time.perf_counter() - began
-    last = model.history[-1]
-    how = say(zh="从零训练", en="from scratch") if options.from_scratch else say(zh="热启动", en="warm start")
-    print(f"{options.lang}, {how}: {seconds:.0f} s; " + say(zh="留出文本困惑度", en="held-out perplexity"), end=" ")
-    print(f"-> {last['held_out']['forward']:.0f} <- {last['held_out']['backward']:.0f}\n")
+    if options.model is not None:
+        model = load(options.model)
+        vectors = static.word2vec(corpora.classroom(options.lang).background, **CLASSROOM_WORD2VEC)
+        how = str(options.model)
+    else:
+        model, vectors = classroom(options.lang, **({"warm_start": False} if options.from_scratch else {}))
+        how = say(zh="从零训练", en="from scratch") if options.from_scratch else say(zh="热启动", en="warm start")
+    print(f"{options.lang}, {how}: {time.perf_counter() - began:.0f} s", end="")
+    if model.history:
+        held_out = model.history[-1]["held_out"]
+        print(say(zh="；留出文本困惑度", en="; held-out perplexity"), end=" ")
+        print(f"-> {held_out['forward']:.0f} <- {held_out['backward']:.0f}", end="")
+    print("\n")
     if options.out is not None:
         model.save(options.out, resumable=False, half=True)
     words = options.words or corpora.inventory(options.lang)

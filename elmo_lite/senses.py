@@ -137,18 +137,30 @@ class Basis:
         return mix(self.layer_points(layers), weights, gamma)
 
 
-def joint_basis(layers: Array) -> Basis:
+def forms_of(examples: Sequence[Example]) -> list[str]:
+    """How each use is spelled: "apple", "apples"."""
+    return [example.tokens[example.position] for example in examples]
+
+
+def joint_basis(layers: Array, forms: Sequence[str] | None = None) -> Basis:
     """Fit the basis on (n_layers, n, dim): on all layers above layer 0, which knows no context.
 
-    Signs are fixed (the largest entry of each direction is positive), so that the same vectors always give the same
-    picture. ``ValueError`` with fewer than 2 different points to draw.
+    With ``forms``, the spelling of each use, the directions are those of the differences within a spelling: else one of two
+    axes goes to "apple" against "apples". (Points are drawn as they are; where no two uses are spelled alike, or none
+    differ, ``forms`` change nothing.) Signs are fixed (the largest entry of each direction is positive), so that the same
+    vectors always give the same picture. ``ValueError`` with fewer than 2 different points to draw.
     """
     too_few = "a picture needs at least 2 different points"
     if layers.shape[1] < 2:
         raise ValueError(too_few)
     means = layers.mean(axis=1)
-    centred = layers - means[:, None]
-    fitted = centred[1:] if len(layers) > 1 else centred  # a direction spent on layer 0 would show spellings (the plural)
+    fitted = (layers - means[:, None])[min(1, len(layers) - 1) :]  # layer 0 only if it is all there is
+    if forms is not None:
+        within = fitted.copy()
+        for form in set(forms):
+            alike = np.array([other == form for other in forms])
+            within[:, alike] -= within[:, alike].mean(axis=1, keepdims=True)
+        fitted = within if np.ptp(within, axis=1).max() > 1e-6 else fitted
     _, strength, directions = np.linalg.svd(fitted.reshape(-1, layers.shape[2]), full_matrices=False)
     if len(strength) < 2 or strength[0] < 1e-9:
         raise ValueError(too_few)
@@ -156,10 +168,10 @@ def joint_basis(layers: Array) -> Basis:
     return Basis(means, v * np.sign(v[np.abs(v).argmax(axis=0), [0, 1]]))
 
 
-def pca_points(vectors: Array) -> Array:
-    """The first two principal coordinates of (n, dim): (n, 2)."""
+def pca_points(vectors: Array, forms: Sequence[str] | None = None) -> Array:
+    """The first two principal coordinates of (n, dim): (n, 2). ``forms`` as in ``joint_basis``."""
     layers = vectors[None]
-    return joint_basis(layers).points(layers, [1.0])
+    return joint_basis(layers, forms).points(layers, [1.0])
 
 
 # ---------------------------------------------------------------- the scores
@@ -188,10 +200,11 @@ def score(
     if isinstance(embedder, Elmo):
         layers = use_layers(examples, embedder)
         shares = context_mix(len(layers)) if weights is None else weights
-        vectors, points = mix(layers, shares), joint_basis(layers).points(layers, shares)
+        vectors, points = mix(layers, shares), joint_basis(layers, forms_of(examples)).points(layers, shares)
     else:
         vectors = vectors_of(examples, embedder)
-        points = pca_points(vectors) if np.ptp(vectors, axis=0).max() > 1e-9 else np.zeros((len(vectors), 2))
+        flat = np.ptp(vectors, axis=0).max() < 1e-9
+        points = np.zeros((len(vectors), 2)) if flat else pca_points(vectors, forms_of(examples))
     right = probe_right(vectors, senses, groups, folds, seed)
     chance = np.random.default_rng(seed)
     bootstrap = _resamples(groups, resamples, chance)

@@ -81,7 +81,7 @@ CLASSROOM_WORD2VEC: dict[str, Any] = {
     "vector_size": 64,
     "epochs": 4,
     "min_count": 3,
-    "window": 6,
+    "window": 8,
     "sample": 1e-4,
     "alpha": 0.05,
 }

@@ -213,7 +213,7 @@ def test_the_rival_stands_beside(explorer: MixExplorer) -> None:
     names = sorted({token for use in USES for token in use.tokens})
     vectors.add_vectors(names, np.random.default_rng(0).normal(size=(len(names), 8)).astype("f"))
     with_rival = MixExplorer(USES, LAYERS, vectors=vectors)
-    average = senses.pca_points(senses.sentence_average(with_rival.view.uses, vectors))
+    average = senses.pca_points(senses.sentence_average(with_rival.view.uses, vectors), senses.forms_of(with_rival.view.uses))
     share = drawn_share(average, with_rival.view.labels, with_rival.view.folds)
     assert f"The sentence average of static vectors, drawn alike: {share:.2f}." in with_rival.line.value
     assert "sentence average" not in explorer.line.value

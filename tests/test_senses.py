@@ -16,6 +16,7 @@ from elmo_lite.senses import (
     Basis,
     compare,
     context_mix,
+    forms_of,
     joint_basis,
     majority,
     paired_difference,
@@ -325,6 +326,23 @@ def test_layer_0_neither_turns_the_basis_nor_enters_the_mix_unasked() -> None:
     layers[0] *= [900, 1, 1, 1, 1]
     assert np.abs(joint_basis(layers).directions).argmax(axis=0).tolist() == [1, 3]
     assert context_mix(3) == [0, 0.5, 0.5] and context_mix(2) == [0, 1] and context_mix(1) == [1]
+
+
+def test_a_spelling_does_not_take_an_axis() -> None:
+    """Two spellings far apart, two directions of context: with ``forms`` the axes are the context's, drawn as they are."""
+    chance = np.random.default_rng(1)
+    layers = chance.normal(size=(3, 60, 5)) * [0.1, 9, 0.1, 4, 0.1]
+    forms = ["apple", "apples"] * 30
+    layers[:, 1::2, 0] += 50
+    assert np.abs(joint_basis(layers).directions).argmax(axis=0).tolist() == [0, 1]
+    basis = joint_basis(layers, forms)
+    assert np.abs(basis.directions).argmax(axis=0).tolist() == [1, 3]
+    np.testing.assert_array_equal(basis.means, layers.mean(axis=1))
+    one, apart = layers[:1], [str(i) for i in range(60)]
+    np.testing.assert_array_equal(pca_points(one[0], apart), pca_points(one[0]))  # no two alike: as if there were no forms
+    same = np.repeat([[0.0, 1.0, 2.0], [1.0, 5.0, 2.5]], 4, axis=0)  # two spellings, no context at all
+    np.testing.assert_array_equal(pca_points(same, ["a"] * 4 + ["b"] * 4), pca_points(same))
+    assert forms_of(planted(3)) == [e.tokens[e.position] for e in planted(3)]
 
 
 def test_joint_basis_signs_are_stable() -> None:

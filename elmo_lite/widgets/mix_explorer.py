@@ -69,7 +69,8 @@ def drawn_share(points: Array, labels: NDArray[np.str_], folds: Folds) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of nearly identical points: nothing to find is no fault
         for train, test in folds:
-            right[test] = senses.new_probe(points.shape[1]).fit(points[train], labels[train]).predict(points[test]) == labels[test]
+            probe = senses.new_probe(2).fit(points[train], labels[train])
+            right[test] = probe.predict(points[test]) == labels[test]
     return float(np.mean([right[labels == name].mean() for name in np.unique(labels)]))
 
 
@@ -86,7 +87,7 @@ class WordView:
     def of(cls, word: str, uses: Sequence[senses.Example], layers: Array) -> WordView:
         """Layers (n_layers, n, dim) of the uses of a word; uses that cannot be told apart all come to lie in the origin."""
         try:
-            points = senses.joint_basis(layers).layer_points(layers)
+            points = senses.joint_basis(layers, senses.forms_of(uses)).layer_points(layers)
         except ValueError:
             points = np.zeros((*layers.shape[:2], 2))
         found = next((corpora.inventory(lang)[word] for lang in LANGUAGES if word in corpora.inventory(lang)), {})
@@ -262,7 +263,7 @@ class MixExplorer:
         if self.view.word not in self._rivals:
             average = senses.sentence_average(self.view.uses, self.vectors)
             flat = np.ptp(average, axis=0).max() < 1e-9
-            points = np.zeros((len(average), 2)) if flat else senses.pca_points(average)
+            points = np.zeros((len(average), 2)) if flat else senses.pca_points(average, senses.forms_of(self.view.uses))
             self._rivals[self.view.word] = drawn_share(points, self.view.labels, self.view.folds)
         share = f"{self._rivals[self.view.word]:.2f}"
         return say(
