@@ -67,7 +67,7 @@ class TrainConfig:
     warm_steps: int = 2400
     warm_batch: int = 256
     warm_rate: float = 6e-3
-    damping: float | None = 1e-3
+    damping: float | None = 3e-4
     tune_characters: bool = False
     seed: int = 1
 

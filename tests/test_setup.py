@@ -24,7 +24,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from elmo_lite import cli, corpora, training
+import elmo_lite as el
+from elmo_lite import cli, corpora, senses, training
 from elmo_lite.language import get_language, set_language
 from tests.tools import run_notebooks
 
@@ -338,6 +339,21 @@ def test_resume_takes_the_settings_of_the_checkpoint(trained: Path, small: None,
     assert cli.main(["train", text, "--resume", model, "--out", str(trained / "again")]) == 0
     assert cli.main(["--language", "en", "train", text, "--resume", model, "--dim", "16"]) == 1
     assert "dim 8 -> 16" in capsys.readouterr().err
+
+
+def test_a_model_is_scored_without_training(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What README's table is printed by; Word2Vec reads less here."""
+    text = [use.tokens for use in corpora.senses("zh", split="train")]
+    monkeypatch.setattr(corpora, "classroom", lambda lang: corpora.Classroom(text, text, ""))
+    monkeypatch.setattr(training, "classroom", None)  # would fail if it were called
+    assert cli.main(["--language", "en", "classroom", "zh", "--model", "zh", "--words", "小米"]) == 0
+    printed = capsys.readouterr().out
+    last = el.load("zh").history[-1]["held_out"]
+    assert printed.startswith("zh, zh: ")
+    assert f"held-out perplexity -> {last['forward']:.0f} <- {last['backward']:.0f}" in printed
+    (row,) = [line for line in printed.splitlines() if line.startswith("| 小米 |")]
+    expected = senses.score(corpora.senses("zh", "小米", ("dev", "test")), el.load("zh"))
+    assert f"| {expected.probe} |" in row and f"| {expected.drawn} |" in row
 
 
 def test_train_does_not_overwrite(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
