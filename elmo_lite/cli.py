@@ -306,14 +306,15 @@ def _add_classroom(commands: Any) -> None:
     parser.add_argument("lang", choices=LANGUAGES, help=say(zh="文本的语言", en="language of the text"))
     parser.add_argument("--out", type=Path, metavar="FOLDER", help=say(zh="存放模型", en="save the model there"))
     parser.add_argument("--words", nargs="*", metavar="WORD", help=say(zh="只看这些词", en="score these words only"))
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
         "--model",
         metavar="FOLDER",
         help=say(
             zh="不训练，只给这个模型打分（zh、en 是随附的）", en="train nothing, score this model (zh, en: the shipped ones)"
         ),
     )
-    parser.add_argument(
+    which.add_argument(
         "--from-scratch", action="store_true", help=say(zh="不用热启动，从零训练", en="no warm start: train from scratch")
     )
 
@@ -328,6 +329,13 @@ def _classroom(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     if options.model is not None:
         model = load(options.model)
+        if model.config.lang != options.lang:
+            raise ValueError(
+                say(
+                    zh=f"{options.model} 是 {model.config.lang} 的模型，不是 {options.lang} 的",
+                    en=f"{options.model} is a model of {model.config.lang}, not of {options.lang}",
+                )
+            )
         vectors = static.word2vec(corpora.classroom(options.lang).background, **CLASSROOM_WORD2VEC)
         how = str(options.model)
     else:

@@ -442,6 +442,11 @@ def test_class_room_text_keeps_its_bound_and_its_hands_off_dev_and_test(lang: st
     reading = set(map(tuple, corpora.background(lang).sources[0].sentences)) - trained_on
     for sentences, times in ((text.sentences, 1), (text.background, 3)):
         assert {n for sentence, n in Counter(map(tuple, sentences)).items() if sentence in reading} == {times}
+    places = [i for i, sentence in enumerate(text.background) if tuple(sentence) in reading]
+    assert (
+        0.48 < sum(places) / len(places) / len(text.background) < 0.52
+    )  # shuffled, for Word2Vec: the reading matter lies all over
+    assert places[0] < 200 and len(text.background) - places[-1] < 200
 
 
 def four_grams(sentence: str, lang: str) -> set[tuple[str, ...]]:

@@ -354,6 +354,10 @@ def test_a_model_is_scored_without_training(monkeypatch: pytest.MonkeyPatch, cap
     (row,) = [line for line in printed.splitlines() if line.startswith("| 小米 |")]
     expected = senses.score(corpora.senses("zh", "小米", ("dev", "test")), el.load("zh"))
     assert f"| {expected.probe} |" in row and f"| {expected.drawn} |" in row
+    assert cli.main(["--language", "en", "classroom", "en", "--model", "zh"]) == 1
+    assert "zh is a model of zh, not of en" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["--language", "en", "classroom", "zh", "--model", "zh", "--from-scratch"])
 
 
 def test_train_does_not_overwrite(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
