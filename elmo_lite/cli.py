@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import importlib.util
 import json
 import locale
@@ -211,15 +212,15 @@ def _train(options: argparse.Namespace) -> int:
     chosen = {name: getattr(options, name) for name in ("lang", "epochs", "dim", "seed") if getattr(options, name) is not None}
     lines = read_lines(options.files)  # cheap mistakes show before the heavy imports
 
-    from . import corpora
     from .elmo import Elmo, load
     from .text import split_sentences, tokenize
     from .training import TrainConfig, train
 
     resume = None if options.resume is None else load(options.resume)
     config = TrainConfig(**{**({} if resume is None else _settings(resume.record, TrainConfig)), **chosen})
-    keep = corpora.keep_words(config.lang) if resume is None else resume.config.keep
-    sentences = [tokenize(sentence, config.lang, keep) for line in lines for sentence in split_sentences(line)]
+    shape = config.model_config() if resume is None else resume.config
+    cut = functools.partial(tokenize, lang=shape.lang, keep=shape.keep, lower=shape.lower)
+    sentences = [cut(sentence) for line in lines for sentence in split_sentences(line)]
     count = sum(map(len, sentences))
     print(say(zh=f"{len(sentences):,} 句，{count:,} 个词元", en=f"{len(sentences):,} sentences, {count:,} tokens"))
 
@@ -250,7 +251,8 @@ def _settings(record: dict[str, Any], kind: type) -> dict[str, Any]:
     known = {field.name for field in dataclasses.fields(kind)}
     kept: dict[str, Any] = json.loads(json.dumps(record.get("config", {})))
     kept = {name: value for name, value in kept.items() if name in known}
-    return {name: tuple(map(tuple, value)) if name == "filters" else value for name, value in kept.items()}
+    lists = {"filters": lambda pairs: tuple(map(tuple, pairs)), "keep": tuple}  # JSON knows no tuples
+    return {name: lists[name](value) if name in lists else value for name, value in kept.items()}
 
 
 def read_lines(files: Iterable[Path]) -> list[str]:

@@ -244,13 +244,16 @@ class Classroom:
         return self.described
 
 
+READINGS = 3  # how often Word2Vec reads our own reading matter: it is small beside the rest, and about the lesson words
+
+
 def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
     """Choose what a class has time to read: at most ``tokens`` tokens for the language model.
 
     First our own sense sentences of the training split (without their labels) and our own reading matter;
     then every background sentence that holds a lesson word; then background sentences drawn at random. Word2Vec reads all
-    there is, our own reading matter three times, in a random order (read as it stands, a dictionary in alphabetical order is
-    learned page by page and forgotten again). The dev and test splits are never among either.
+    there is, our own reading matter ``READINGS`` times, in a random order (read as it stands, a dictionary in alphabetical
+    order is learned page by page and forgotten again). The dev and test splits are never among either.
     """
     own = [list(tokens) for tokens in dict.fromkeys(tuple(use.tokens) for use in senses(lang, split="train"))]
     everything = background(lang)
@@ -272,7 +275,7 @@ def classroom(lang: str, tokens: int = 400_000, seed: int = 1) -> Classroom:
         f"{everything}\nlanguage model: {len(chosen):,} sentences, {count:,} tokens, {sum(map(len, ours)):,} of them our own: "
         f"{len(own):,} sense sentences without labels and the reading matter"
     )
-    for_word2vec = [*own, *everything.sentences, *2 * reading.sentences]
+    for_word2vec = [*own, *everything.sentences, *(READINGS - 1) * reading.sentences]
     random.Random(seed).shuffle(for_word2vec)
     return Classroom(chosen, for_word2vec, described)
 

@@ -31,7 +31,7 @@ Sentence = str | Sequence[str]
 
 @dataclasses.dataclass(frozen=True)
 class ElmoConfig:
-    """Sizes of the model and how it cuts text. Vectors are 2 * dim wide: [forward; backward]."""
+    """Sizes of the model and how it cuts text. ``dim`` is the width of each direction; vectors are 2 * dim wide."""
 
     lang: str = "en"
     dim: int = 64

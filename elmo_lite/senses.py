@@ -218,6 +218,13 @@ def score(
     )
 
 
+def estimate(
+    values: NDArray[Any], senses: NDArray[np.str_], groups: NDArray[np.str_], resamples: int = 1000, seed: int = 0
+) -> Estimate:
+    """Mean over senses of each sense's mean of ``values`` (n,), with its bootstrap interval over groups."""
+    return _macro(values, senses, _resamples(groups, resamples, np.random.default_rng(seed)))
+
+
 def majority(examples: Sequence[Example], resamples: int = 1000, seed: int = 0) -> Estimate:
     """Plain accuracy of always answering the most frequent sense."""
     senses, groups = _labels(examples, 2)

@@ -1,7 +1,8 @@
 """Text to tokens, by one set of rules for training and for use, with the way back to the original string.
 
 Normalisation (``normalise``): NFKC; byte order marks, zero-width characters and soft hyphens removed; every line end
-becomes ``\\n``. NFKC makes full-width and half-width forms one: ，becomes a comma, Ａ becomes A.
+becomes ``\\n``; half of a surrogate pair, which no file can hold, becomes U+FFFD. NFKC makes full-width and half-width forms
+one: ，becomes a comma, Ａ becomes A.
 
 Tokens (``tokenize``), tried in this order at each place:
 
@@ -30,7 +31,8 @@ import rjieba
 from .language import Language, check_language
 
 _INVISIBLE = "\ufeff\u200b\u200c\u200d\u2060\u00ad"
-_REMOVED = {ord(c): None for c in _INVISIBLE}
+_REMOVED: dict[int, int | None] = {ord(c): None for c in _INVISIBLE}
+_REPLACED = _REMOVED | {code: 0xFFFD for code in range(0xD800, 0xE000)}
 _LINE_ENDS = regex.compile(r"\r\n|[\r\u0085\u2028\u2029\v\f]")
 _HAN = regex.compile(r"\p{Han}")
 # A comma ends an address: behind it stands other text, in Chinese without a blank.
@@ -42,7 +44,7 @@ def normalise(text: str) -> str:
     """The one normalisation of the suite (see the module's head). ``TypeError`` for anything but a string."""
     if not isinstance(text, str):
         raise TypeError(f"text must be a string, got {type(text).__name__}")
-    text = _LINE_ENDS.sub("\n", text).translate(_REMOVED)
+    text = _LINE_ENDS.sub("\n", text).translate(_REPLACED)
     return unicodedata.normalize("NFKC", text).translate(_REMOVED)
 
 

@@ -38,21 +38,15 @@ from .text import check_sentences, normalise
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainConfig:
-    """The class-room configuration; every field can be changed.
+class TrainConfig(ElmoConfig):
+    """The class-room configuration: the model's sizes (``ElmoConfig``) and how it is trained; every field can be changed.
 
-    ``dim`` is the width of each direction. ``target_keep`` is the t of sqrt(t / frequency), the chance that a target is kept
-    (None keeps all). ``warm_steps`` bounds the fit of the character CNN to the static vectors; ``damping`` is the a of
-    a / (a + frequency) by which frequent words are learned more softly and drawn less often (None: all alike).
+    ``keep`` left empty stands for ``corpora.keep_words(lang)``. ``target_keep`` is the t of sqrt(t / frequency), the chance
+    that a target is kept (None keeps all). ``warm_steps`` bounds the fit of the character CNN to the static vectors;
+    ``damping`` is the a of a / (a + frequency) by which frequent words are learned more softly and drawn less often (None: all
+    alike).
     """
 
-    lang: str = "en"
-    dim: int = 64
-    n_layers: int = 2
-    char_dim: int = 32
-    filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 64), (3, 128), (4, 128), (5, 128))
-    n_highway: int = 2
-    dropout: float = 0.1
     epochs: int = 4
     batch_tokens: int = 1024
     max_length: int = 60
@@ -73,8 +67,8 @@ class TrainConfig:
 
     def model_config(self) -> ElmoConfig:
         """The part that describes the model."""
-        shared = {f.name for f in dataclasses.fields(ElmoConfig)} & {f.name for f in dataclasses.fields(self)}
-        return ElmoConfig(keep=corpora.keep_words(self.lang), **{name: getattr(self, name) for name in sorted(shared)})
+        shared = {field.name: getattr(self, field.name) for field in dataclasses.fields(ElmoConfig)}
+        return ElmoConfig(**(shared | {"keep": self.keep or corpora.keep_words(self.lang)}))
 
 
 CLASSROOM_WORD2VEC: dict[str, Any] = {
@@ -143,10 +137,12 @@ def start_bilm(model: Elmo, remember: float = 0.8, share: float = 0.25) -> None:
 class EncoderFit:
     """Teaches the character CNN to spell out static vectors: mean squared error, words drawn by their damped count.
 
-    The count is that in ``text``, which the language model will read, plus a twentieth of that in the static vectors' own
+    The count is that in ``text``, which the language model will read, plus ``ELSEWHERE`` of that in the static vectors' own
     text: other words are met too, only less often. Damping is a / (a + frequency), smooth inverse frequency (Arora et al.
     2017): "the" says little, however often. It scales the vector of a word and the chance that the word is drawn.
     """
+
+    ELSEWHERE = 0.05
 
     def __init__(self, vectors: KeyedVectors, text: Iterable[Sequence[str]], config: TrainConfig) -> None:
         self.config = config
@@ -158,7 +154,7 @@ class EncoderFit:
         self.ids = encode_words(vectors.index_to_key)
         read = Counter(word for sentence in text for word in sentence)
         reads = torch.tensor([read[word] for word in vectors.index_to_key], dtype=torch.float64)
-        self.chance = (reads + 0.05 * counts) * damping
+        self.chance = (reads + self.ELSEWHERE * counts) * damping
         chosen = torch.Generator().manual_seed(config.seed)
         self.judged = torch.multinomial(self.chance, 2000, replacement=True, generator=chosen)
 

@@ -81,9 +81,10 @@ def test_the_live_score_is_the_probe_of_senses(explorer: MixExplorer) -> None:
     groups = np.array([use.group for use in view.uses])
     right = senses.probe_right(view.points[1], view.labels, groups)
     macro = np.mean([right[view.labels == name].mean() for name in np.unique(view.labels)])
-    assert view.score([0, 1, 0]) == pytest.approx(macro)
-    assert view.score([0, 0.5, 0]) == pytest.approx(macro)
-    assert np.isnan(view.score([0, 0, 0])) and np.isnan(drawn_share(view.points[1], view.labels, []))
+    value, low, high = view.score([0, 1, 0])
+    assert value == pytest.approx(macro) and low < value < high
+    assert view.score([0, 0.5, 0]) == (value, low, high)
+    assert np.isnan(view.score([0, 0, 0])).all() and np.isnan(drawn_share(view.points[1], view.labels, groups, [])).all()
     assert view.majority == max(Counter(use.sense for use in view.uses).values()) / len(view.uses)
 
 
@@ -214,10 +215,18 @@ def test_the_rival_stands_beside(explorer: MixExplorer) -> None:
     vectors.add_vectors(names, np.random.default_rng(0).normal(size=(len(names), 8)).astype("f"))
     with_rival = MixExplorer(USES, LAYERS, vectors=vectors)
     average = senses.pca_points(senses.sentence_average(with_rival.view.uses, vectors), senses.forms_of(with_rival.view.uses))
-    share = drawn_share(average, with_rival.view.labels, with_rival.view.folds)
-    assert f"The sentence average of static vectors, drawn alike: {share:.2f}." in with_rival.line.value
+    view = with_rival.view
+    share, low, high = drawn_share(average, view.labels, view.groups, view.folds)
+    told = f"The sentence average of static vectors, drawn alike: {share:.2f} (95% interval {low:.2f} to {high:.2f})."
+    assert told in with_rival.line.value
     assert "sentence average" not in explorer.line.value
-    MixExplorer(USES, LAYERS, vectors=KeyedVectors(8)).close()
+    unknown = MixExplorer(USES, LAYERS, vectors=KeyedVectors(8))
+    assert "sentence average" not in unknown.line.value
+
+
+def test_a_model_without_context_draws_its_one_layer() -> None:
+    alone = MixExplorer(USES, LAYERS[:1])
+    assert "layer 0" in alone.still().alt and "LSTM" not in alone.still().alt
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

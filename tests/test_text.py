@@ -64,6 +64,12 @@ def test_only_strings_are_text(wrong: Any) -> None:
             function(wrong)
 
 
+def test_half_of_a_surrogate_pair_is_replaced() -> None:
+    """Such a character comes with text that another program cut; no UTF-8 file can hold it."""
+    assert el.tokenize("a \ud83d b") == ["a", "\ufffd", "b"]
+    assert el.spans("苹果\udc4e") == [("苹果", 0, 2), ("\ufffd", 2, 3)]
+
+
 def test_U4_invisible_characters_make_no_look_alikes() -> None:
     assert el.tokenize("苹果\u200b手机") == el.tokenize("苹果手机")
     assert el.tokenize("ba\u00adnk") == ["bank"]

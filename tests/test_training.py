@@ -348,6 +348,21 @@ def test_resuming_a_finished_run_changes_nothing(straight: Straight, tmp_path: P
     assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in before.items())
 
 
+def test_tokens_that_no_file_can_hold_are_trained_on_and_saved(tmp_path: Path) -> None:
+    model = train([["apple", "\ud83d"], ["bank", "\ud83d", "apple"]] * 10, tiny(warm_start=False, epochs=1))
+    assert model.vocabulary is not None and "\ufffd" in model.vocabulary
+    model.save(tmp_path / "model")
+    again = el.load(tmp_path / "model")
+    assert np.array_equal(again.embed([["\ud83d"]])[0], model.embed([["\ufffd"]])[0])
+
+
+def test_words_to_keep_and_case_are_part_of_the_config() -> None:
+    text = [el.tokenize(sentence, keep=("New",), lower=False) for sentence in ["New Apple", "An Apple", "New Bank"] * 5]
+    model = train(text, tiny(warm_start=False, epochs=1, lower=False, keep=("New",)))
+    assert model.config.keep == ("New",) and model.prepare(["A New Apple"]) == [["A", "New", "Apple"]]
+    assert tiny().model_config().keep == el.corpora.keep_words("en")
+
+
 def test_resume_refuses_other_text_and_config(straight: Straight, tmp_path: Path) -> None:
     config, whole, _, _ = straight
     for other in (TEXT[:-1], TEXT[1:] + TEXT[:1], [*TEXT[:-1], ["fruit1"]]):

@@ -29,6 +29,7 @@ from ..scalar_mix import mix
 Array = senses.Array
 Folds = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 FRAME = (8.6, 5.2)  # of the picture, in inches
+NOTHING = senses.Estimate(np.nan, np.nan, np.nan)
 
 # ---------------------------------------------------------------- what is shown, without a browser
 
@@ -60,18 +61,18 @@ def layer_name(layer: int) -> str:
     return say(zh=f"第 {layer} 层", en=f"layer {layer}")
 
 
-def drawn_share(points: Array, labels: NDArray[np.str_], folds: Folds) -> float:
+def drawn_share(points: Array, labels: NDArray[np.str_], groups: NDArray[np.str_], folds: Folds) -> senses.Estimate:
     """How often the probe of ``senses`` is right that sees only the drawn points (n, 2): mean over senses, cross-validated
-    over ``folds``; NaN without folds or when all points lie on one another."""
+    over ``folds``, with a bootstrap interval over groups; NaN without folds or when all points lie on one another."""
     if not folds or np.ptp(points, axis=0).max() < 1e-9:
-        return float("nan")
+        return NOTHING
     right = np.zeros(len(labels), bool)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # of nearly identical points: nothing to find is no fault
         for train, test in folds:
             probe = senses.new_probe(2).fit(points[train], labels[train])
             right[test] = probe.predict(points[test]) == labels[test]
-    return float(np.mean([right[labels == name].mean() for name in np.unique(labels)]))
+    return senses.estimate(right, labels, groups)
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,10 @@ class WordView:
         return np.array([use.sense for use in self.uses])
 
     @property
+    def groups(self) -> NDArray[np.str_]:
+        return np.array([use.group for use in self.uses])
+
+    @property
     def limit(self) -> float:
         """Half the height of a frame that holds each single layer, and so every mix whose weights sum to at most 1."""
         wide, high = np.abs(self.points).max(axis=(0, 1))
@@ -106,8 +111,7 @@ class WordView:
     @functools.cached_property
     def folds(self) -> Folds:
         """The folds of ``senses.probe_right``; none when a sense has fewer than five separate sentences."""
-        groups = np.array([use.group for use in self.uses])
-        names = np.unique(self.labels)
+        groups, names = self.groups, np.unique(self.labels)
         if len(names) < 2 or min(len(np.unique(groups[self.labels == name])) for name in names) < 5:
             return []
         return list(StratifiedGroupKFold(5, shuffle=True, random_state=0).split(self.points[0], self.labels, groups))
@@ -124,12 +128,12 @@ class WordView:
             points, labels, title=self.word, glosses=self.glosses, labels="above", limit=self.limit, size=FRAME
         )
 
-    def score(self, weights: Sequence[float]) -> float:
+    def score(self, weights: Sequence[float]) -> senses.Estimate:
         """``drawn_share`` of a mix; only the layers' shares matter, since the probe scales what it reads. NaN where the points
         differ by no more than rounding."""
         points = mix_picture(self.points, [weight / (sum(weights) or 1) for weight in weights])
         flat = np.ptp(points, axis=0).max() < 1e-5 * self.limit
-        return float("nan") if flat else drawn_share(points, self.labels, self.folds)
+        return NOTHING if flat else drawn_share(points, self.labels, self.groups, self.folds)
 
 
 # ---------------------------------------------------------------- the widget
@@ -165,8 +169,8 @@ class MixExplorer:
             rows.setdefault(getattr(example, "word", example.tokens[example.position]), []).append(i)
         self.views = {word: WordView.of(word, [examples[i] for i in own], layers[:, own]) for word, own in rows.items()}
         self.vectors = vectors
-        self._rivals: dict[str, float] = {}
-        self._scores: dict[tuple[Any, ...], float] = {}
+        self._rivals: dict[str, senses.Estimate] = {}
+        self._scores: dict[tuple[Any, ...], senses.Estimate] = {}
         self._build(len(layers), live)
         self._redraw()
 
@@ -253,7 +257,7 @@ class MixExplorer:
             key = (self.view.word, *(weight / sum(weights) for weight in weights))
             if key not in self._scores:
                 self._scores[key] = self.view.score(weights)
-            told += [figures.score_words((self._scores[key], np.nan, np.nan), self.view.majority), self._rival()]
+            told += [figures.score_words(self._scores[key], self.view.majority), self._rival()]
         return [line for line in told if line]
 
     def _rival(self) -> str:
@@ -264,24 +268,28 @@ class MixExplorer:
             average = senses.sentence_average(self.view.uses, self.vectors)
             flat = np.ptp(average, axis=0).max() < 1e-9
             points = np.zeros((len(average), 2)) if flat else senses.pca_points(average, senses.forms_of(self.view.uses))
-            self._rivals[self.view.word] = drawn_share(points, self.view.labels, self.view.folds)
-        share = f"{self._rivals[self.view.word]:.2f}"
+            self._rivals[self.view.word] = drawn_share(points, self.view.labels, self.view.groups, self.view.folds)
+        share, low, high = (f"{value:.2f}" for value in self._rivals[self.view.word])
+        if share == "nan":
+            return ""
         return say(
-            zh=f"静态向量的全句平均，同样画成两维：{share}。",
-            en=f"The sentence average of static vectors, drawn alike: {share}.",
+            zh=f"静态向量的全句平均，同样画成两维：{share}（95% 区间 {low}–{high}）。",
+            en=f"The sentence average of static vectors, drawn alike: {share} (95% interval {low} to {high}).",
         )
 
     def still(self, scores: Sequence[figures.Interval | None] | None = None) -> figures.Picture:
         """A static picture of the same: each layer alone and the mix the sliders start from, for where no kernel runs.
         ``scores`` of the panels (with intervals) replace those computed here."""
         view, n = self.view, len(self.weights)
-        mixes = [*np.eye(n).tolist(), senses.context_mix(n)]
+        mixes = {layer_name(j): [float(i == j) for i in range(n)] for j in range(n)}
+        if n > 1:
+            mixes[say(zh="LSTM 层等权", en="LSTM layers, equal")] = senses.context_mix(n)
         if scores is None and view.folds:
-            scores = [(view.score(weights), np.nan, np.nan) for weights in mixes]
+            scores = [view.score(weights) for weights in mixes.values()]
         return figures.layer_panels(
-            np.stack([mix_picture(view.points, weights) for weights in mixes]),
+            np.stack([mix_picture(view.points, weights) for weights in mixes.values()]),
             view.labels.tolist(),
-            [*(layer_name(j) for j in range(n)), say(zh="LSTM 层等权", en="LSTM layers, equal")],
+            list(mixes),
             title=view.word,
             glosses=view.glosses,
             scores=scores,
